@@ -47,7 +47,7 @@ test-all: $(READY)
 	@$(MAKE) --no-print-directory llama fleet pythons
 
 llama: $(VENV)/.llama
-	@$(RUN) -m pytest tests/e2e/test_llama.py $(ARGS)
+	@$(RUN) -m pytest tests/e2e/test_llama.py tests/e2e/test_llama_screen.py $(ARGS)
 
 # Opt-in, no part of make test, of CI or of a release: it downloads 491 MB of weights once, and takes an hour on two cores.
 # MODEL=FILE.gguf for another model. Without the network it says so and tries nothing.
@@ -55,7 +55,7 @@ real: $(READY)
 	@$(RUN) -c 'import xllamacpp' 2>/dev/null || $(MAKE) --no-print-directory $(VENV)/.llama || { \
 		echo "Skipped: llama.cpp's server cannot be installed now (it needs the network once). Nothing was tried."; exit 0; }; \
 		$(RUN) -c 'import xllamacpp' 2>/dev/null || exit 0; \
-		$(RUN) tests/real/real.py --model "$(MODEL)" $(ARGS)
+		PYTHONPATH=tests $(RUN) tests/real/real.py --model "$(MODEL)" $(ARGS)
 
 $(VENV)/.llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'

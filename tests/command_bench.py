@@ -36,6 +36,7 @@ class Bench:
         call: str = "",
         timeout: float = 30,  # noqa: ASYNC109 - the command's
         cwd: Path | None = None,
+        stays: bool = False,
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         call = call or new_call()
@@ -48,6 +49,7 @@ class Bench:
             emit=self.emit,
             spool=self.folder / f"{call}.out",
             on_start=on_start,
+            stays=stays,
         )
         assert finished.cause == "lost" or alive(call) == []
         return finished

@@ -1,15 +1,15 @@
-"""llama.cpp's server with a model whose weights are a script: `python llama_program.py MODEL.gguf N_PREDICT`.
+"""A model for llama.cpp's server whose weights are a script.
 
-Two rules. It prints its address, and ends when its standard input does. What the model says next follows from the last
-token alone (attention is nought); the prompt's last token names the script, and is `say` if the user asks for no other.
+One rule. What it says next follows from the last token alone (attention is nought); the prompt's last token names the
+script, and is `say` if the user asks for no other.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 
+WINDOW = 65_536
 BEGINNING = 259  # behind <unk>, <s>, </s> and one token for each byte
 END = 2
 WIDTH = 128
@@ -65,8 +65,8 @@ TEMPLATE = r"""
 """
 
 
-def write(path: Path) -> None:
-    """Write the model: a vocabulary of bytes and scripts, and one layer that does nothing."""
+def write_model(path: Path) -> Path:
+    """Write the model and return its path: a vocabulary of bytes and scripts, and one layer that does nothing."""
     gguf, numpy = importlib.import_module("gguf"), importlib.import_module("numpy")
     chance = numpy.random.default_rng(1)
     names = [f"<|{name}|>" for name in SCRIPTS]
@@ -100,7 +100,7 @@ def write(path: Path) -> None:
             output[place[script[0]] if name == "forever" else END] += 8 * embedding[last]
 
     model = gguf.GGUFWriter(str(path), "llama")
-    model.add_context_length(65536)
+    model.add_context_length(WINDOW)
     model.add_embedding_length(WIDTH)
     model.add_block_count(1)
     model.add_feed_forward_length(32)
@@ -129,29 +129,4 @@ def write(path: Path) -> None:
     model.write_kv_data_to_file()
     model.write_tensors_to_file()
     model.close()
-
-
-def serve(path: Path, longest: int) -> None:
-    """Serve the model, one request at a time, until standard input ends."""
-    llama = importlib.import_module("xllamacpp")
-    how = llama.CommonParams()
-    how.model.path = str(path)
-    how.hostnames = ["127.0.0.1"]
-    how.port = 0
-    how.n_ctx = 65536
-    how.n_predict = longest
-    how.n_parallel = 1
-    how.cpuparams.n_threads = 1
-    how.cpuparams_batch.n_threads = 1
-    how.sampling.seed = 1
-    how.warmup = False
-    how.verbosity = -1
-    server = llama.Server(how)
-    sys.stdout.write(f"{server.listening_address}\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))
-    serve(Path(sys.argv[1]), int(sys.argv[2]))
+    return path

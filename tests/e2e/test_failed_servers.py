@@ -67,6 +67,27 @@ def test_a_server_that_fails_in_a_turn_is_reported_with_its_call(one_world: Worl
     world.verify()
 
 
+def test_the_first_line_of_a_run_has_the_state_of_each_server(one_world: World) -> None:
+    configure(one_world, good="plain", lost="broken")
+    one_world.script([Say("Hello.")])
+    ran = one_world.ask("go", "--output-format", "stream-json")
+    (line,) = ran.of("init")
+    good, lost = line["mcp_servers"]
+    assert good == {"name": "good", "status": "connected"}
+    assert (lost["name"], lost["status"]) == ("lost", "failed")
+    assert lost["error"].startswith("It exited with code 4.")
+
+
+def test_a_page_says_once_what_a_server_wrote(one_world: World) -> None:
+    configure(one_world, lost="broken")
+    with screen(one_world, "-m", one_world.model) as terminal:
+        terminal.wait_text("MCP server 'lost' cannot be reached: It exited with code 4.")
+        terminal.line("/mcp")
+        terminal.wait_text("no such database")
+        assert terminal.text().count("Its last lines on stderr:") == 1
+        assert "tools not known yet" not in terminal.text()
+
+
 SHOWN = "MCP server lost failed: It exited with code 4."
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
@@ -15,17 +13,17 @@ from typing import Any
 
 import pytest
 from launching import Ran, World
+from llama_program import WINDOW, write_model
 
 from holdfast.session.journal.entries import ResponseEnded
 from holdfast.session.journal.parts import TextPart
 from holdfast.session.model_notices import CLAUSES
+from llama_server import UNLIMITED, llama_server
 from polling import eventually
 from skips import needs
 
 pytestmark = needs("llama")
 
-PROGRAM = Path(__file__).with_name("llama_program.py")
-UNLIMITED = -1
 HELLO = "Hello from a small server."
 ALTERNATE = "roles must alternate user/assistant"
 
@@ -33,11 +31,7 @@ ALTERNATE = "roles must alternate user/assistant"
 @contextmanager
 def serving(folder: Path, longest: int) -> Generator[str]:
     """Serve the program's model, which says at most `longest` tokens at once."""
-    command = [sys.executable, str(PROGRAM), str(folder / "model.gguf"), str(longest)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:")
+    with llama_server(write_model(folder / "model.gguf"), window=WINDOW, longest=longest) as address:
         yield address
 
 

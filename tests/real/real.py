@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from llama_server import llama_server
 from tasks import TASKS, Seen, Task, prepare
 from weights import ABOUT, weights
 
@@ -27,6 +28,8 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
 
 MOST_REQUESTS = 40
+LONGEST_ANSWER = 512
+"""Tokens."""
 LONGEST = 1_200.0
 """Seconds of one turn on two slow cores; it then counts as one that does not end."""
 
@@ -45,14 +48,11 @@ class Outcome(msgspec.Struct, frozen=True):
 @contextmanager
 def served(model: Path, window: int) -> Generator[str]:
     """Serve the model and yield the address."""
-    command = [sys.executable, str(Path(__file__).with_name("serve.py")), str(model), str(window)]
-    environ = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        if not address.startswith("http://127.0.0.1:"):
-            raise SystemExit(f"llama.cpp's server did not start with {model}.")
-        yield address
+    try:
+        with llama_server(model, window=window, longest=LONGEST_ANSWER, temperature=0.0) as address:
+            yield address
+    except ChildProcessError as error:
+        raise SystemExit(str(error)) from error
 
 
 def holdfast(home: Path, folder: Path, *words: str) -> subprocess.Popen[str]:

@@ -111,7 +111,8 @@ class UserCommands:
                 self._journal.not_recorded(failed)
 
         try:
-            output = await plan.run(ToolContext(call=started.id, stop=stop, emit=emit, report_process=began))
+            context = ToolContext(call=started.id, stop=stop, emit=emit, report_process=began, typed=True)
+            output = await plan.run(context)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)
         finally:

@@ -33,7 +33,8 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
     """What a wall is made for: the level, the folder, the files of the workspace, and what of them may be seen.
 
     `by_user` is whether the user, or a rule of theirs, allowed the command: it sees the whole disk, except for keys.
-    With `looks`, the line only reads and shows the machine's processes, of which inside none would be seen.
+    One that `stays` lasts as long as what it started. With `looks`, the line only reads and shows the machine's
+    processes, of which inside none would be seen.
     """
 
     level: Confined
@@ -41,6 +42,7 @@ class ConfinedStart(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
     may_read: Callable[[str], Visibility]
     by_user: bool
+    stays: bool = False
     looks: bool = False
 
 
@@ -143,7 +145,7 @@ class Sandbox:
                 sees_disk=start.by_user,
                 programs=LOOKING_PROGRAMS if start.looks else frozenset(),
             )
-            return launch_fields(confined_launch(described, self.wall.kind, environ))
+            return launch_fields(confined_launch(described._replace(stays=start.stays), self.wall.kind, environ))
         except LevelUnavailable as error:
             raise ToolFailed(f"{error} Nothing was run.") from error
         except OSError as error:

@@ -118,7 +118,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cannot have any. `mode` is the current approval mode. `may_read` returns what a search may show of the file
     at an absolute path.
 
-    `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it.
+    `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it, `typed`
+    whether the user typed it, so that its result is written for a person.
 
     `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
     ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.
@@ -137,6 +138,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     pending_request: InputRequest | None = None
     confined: Confined = ""
     by_user: bool = False
+    typed: bool = False
     report_late: Callable[[ToolOutput], None] | None = None
 
 

@@ -130,3 +130,11 @@ def test_a_toolchain_in_the_workspace_stays_writable_with_it() -> None:
     described = PLAIN._replace(level="workspace", sees_disk=True, toolchains=("/h/u/ws/.venv", "/tmp/tools"))
     assert ("--ro-bind", "/h/u/ws/.venv") not in mounts(described)
     assert ("--ro-bind", "/tmp/tools") in mounts(described)
+
+
+def test_a_command_that_stays_waits_for_what_it_started() -> None:
+    front, staying = (bubblewrap_words(PLAIN._replace(stays=stays))[-2] for stays in (False, True))
+    assert "while [ $# -gt 1 ]; do sleep" in staying
+    assert "while [ $# -gt 1 ]; do sleep" not in front
+    assert "background: true" in front
+    assert "background: true" not in staying

@@ -149,7 +149,13 @@ def test_a_stop_makes_the_call_interrupted(tmp_path: Path) -> None:
             {"cause": "stop", "survivors": 1},
             "stopped after 1.2 s; 1 process of it could not be ended and may still run",
         ),
-        ({"cause": "timeout"}, "timed out after 1.2 s, and everything it had started was ended"),
+        (
+            {"cause": "timeout"},
+            (
+                "timed out after 1.2 s, and everything it had started was ended; "
+                "to let it run longer, give a longer timeout, or set background: true"
+            ),
+        ),
         (
             {"cause": "lost", "code": None},
             (

@@ -191,9 +191,16 @@ async def test_banners_are_skipped_and_noise_is_an_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        (McpServer(name="srv", command="/no/such/program"), "No such file"),
+        (McpServer(name="srv", command="/no/such/program"), "reached: /no/such/program: command not found[.] Nothing"),
+        (McpServer(name="srv", command="no-such-program"), "reached: no-such-program: command not found[.] Nothing"),
+        (McpServer(name="srv", command="/tmp"), "reached: /tmp: cannot be run: Permission denied[.] Nothing"),
+        (McpServer(name="srv", command="true", cwd="no/such"), "its folder .* cannot be used: No such file"),
         (McpServer(name="srv", command=sys.executable, args=(str(SERVER), "broken")), "(?s)code 4.*no such database"),
-        (McpServer(name="srv", url="http://127.0.0.1:9/mcp"), "ConnectError|connect"),
+        (McpServer(name="srv", url="http://127.0.0.1:9/mcp"), "cannot connect to 127.0.0.1:9: connection refused"),
+        (
+            McpServer(name="srv", url="http://no.such.host.invalid/mcp"),
+            "no.such.host.invalid:80: the host name was not",
+        ),
         (McpServer(name="srv", command="x", args=("${NO_SUCH_VARIABLE}",)), "NO_SUCH_VARIABLE in its config"),
     ],
 )

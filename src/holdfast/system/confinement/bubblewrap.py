@@ -54,9 +54,18 @@ _BEGIN = f"echo >&{READY_FD}; read -r go <&{GO_FD} || exit {NOT_BEGUN}; exec {GO
 
 _WAIT = (
     '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 1 ] && break; sleep .01; i=$((i+1)); done; '
-    "exit $s"
 )
 """Runs the shell and waits up to 0.2 s for what it left behind, such as `tee` in `> >(tee log)`."""
+_ENDS = (
+    '[ $# -le 1 ] || echo "[$(($#-1)) of its processes left behind: ended. To keep one running, use background: true.]"'
+    "; exit $s"
+)
+"""Says what ends with it."""
+_STAYS = (
+    '[ $# -le 1 ] || echo "[The command itself has ended (exit code $s). Processes that it started, still running: '
+    '$(($#-1)).]"; while [ $# -gt 1 ]; do sleep .25; set -- /proc/[0-9]*; done; exit $s'
+)
+"""Waits until nothing is left, such as a program that makes itself a daemon."""
 
 _PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - each is an empty one of the command's own
 
@@ -85,7 +94,7 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
 
 def _front(described: Confinement) -> str:
     """Return the script of the first process. What looks sees the machine's processes, and cannot count its own."""
-    return _BEGIN + ('exec "$@"' if described.is_looking else _WAIT)
+    return _BEGIN + ('exec "$@"' if described.is_looking else _WAIT + (_STAYS if described.stays else _ENDS))
 
 
 def placeholder(described: Confinement, mask: Mask) -> str:

@@ -68,9 +68,10 @@ class Confinement(NamedTuple):
 
     `sees_disk` is for a command that the user allowed: it sees the whole disk, read-only and masked. `is_looking` is
     for a line of nothing but `ps`, `pgrep`, `ss` and `netstat`, which must see the machine's processes to be right.
-    `python` runs the listener of level `network`; its folders are among the toolchains. `outer` is for a wall around a
-    supervisor: nothing waits for what it leaves behind or reads how it ended. `bubblewrap` is the program that builds
-    the wall, "" if there is none outside of the roots.
+    A command that `stays` ends when nothing is left of what it started. `python` runs the listener of level `network`;
+    its folders are among the toolchains. `outer` is for a wall around a supervisor: nothing waits for what it leaves
+    behind or reads how it ended. `bubblewrap` is the program that builds the wall, "" if there is none outside of the
+    roots.
     """
 
     level: Level
@@ -87,6 +88,7 @@ class Confinement(NamedTuple):
     masks: tuple[Mask, ...] = ()
     sees_disk: bool = False
     is_looking: bool = False
+    stays: bool = False
     python: str = ""
     outer: Outer = ""
     bubblewrap: str = "bwrap"

@@ -90,6 +90,7 @@ class BashTool:
                     files=below.files,
                     may_read=context.may_read,
                     by_user=context.by_user,
+                    stays=args.background,
                     looks=line.only_reads
                     and any(part.words[:1] and part.words[0] in LOOKING_PROGRAMS for part in line.parts),
                 )
@@ -103,7 +104,8 @@ class BashTool:
                 context.report_process(process)
 
             finished = await self._supervisors.run(confined, stop=context.stop, emit=context.emit, on_start=on_start)
-            return command_output(finished, keep_cut_output(spool, output_path, finished), confined=context.confined)
+            file = keep_cut_output(spool, output_path, finished)
+            return command_output(finished, file, confined=context.confined, typed=context.typed)
 
         def release() -> None:
             if output_path is not None:
@@ -147,11 +149,11 @@ def _patches(line: CommandParts) -> bool:
 
 
 def command_output(
-    finished: CommandFinished, full_output: Path | None = None, *, confined: Confined = ""
+    finished: CommandFinished, full_output: Path | None = None, *, confined: Confined = "", typed: bool = False
 ) -> ToolOutput:
     """Return what the model reads about a command that ended; `full_output` is the file with all of it, if cut.
 
-    `confined` is the level at which it ran, "" if it was not confined.
+    `confined` is the level at which it ran, "" if it was not confined; one that was `typed` is the user's own.
     """
     pointer = (
         f"\n[All of its output that was stored is in {str(full_output)!r}: read it.]" if full_output is not None else ""
@@ -163,7 +165,7 @@ def command_output(
         + ("" if ok else confinement_note(confined, finished.text))
     )
     return ToolOutput(
-        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished)}){pointer}{note}",
+        text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished, typed=typed)}){pointer}{note}",
         ok=ok,
         interrupted=finished.cause not in ("exit", "timeout"),
     )
@@ -174,13 +176,18 @@ def keep_cut_output(spool: Path, file: Path | None, finished: CommandFinished) -
     return file if finished.is_cut and file is not None and keep_output(spool, file) else None
 
 
-def how_command_ended(finished: CommandFinished) -> str:
-    """Return a sentence on how the command ended, and which of its processes or output were lost."""
+def how_command_ended(finished: CommandFinished, *, typed: bool = False) -> str:
+    """Return a sentence on how the command ended, and which of its processes or output were lost.
+
+    One that the user `typed` has no way to keep a process, and no `background`.
+    """
     after = f"{finished.seconds:.1f} s"
     all_ended = ", and everything it had started was ended" if finished.survivors == 0 else ""
     match finished.cause:
         case "timeout":
             clauses = [f"timed out after {after}{all_ended}"]
+            if not typed:
+                clauses.append("to let it run longer, give a longer timeout, or set background: true")
         case "stop":
             clauses = [f"stopped after {after}{all_ended}"]
         case "signalled":
@@ -195,7 +202,9 @@ def how_command_ended(finished: CommandFinished) -> str:
             clauses = [f"ended by signal {finished.signal} ({signal.strsignal(finished.signal)}), {after}"]
         case "exit":
             clauses = [f"exit code {finished.code}{_signal_inside(finished)}, {after}"]
-    if finished.leftovers:
+    if finished.leftovers and typed:
+        clauses.append(f"holdfast ended {_processes(finished.leftovers)} that this command left behind")
+    elif finished.leftovers:
         alone = "; to keep one running, start it with background: true" if finished.cause == "exit" else ""
         clauses.append(f"{_processes(finished.leftovers)} it left behind {_were(finished.leftovers)} ended{alone}")
     if finished.survivors is None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.tools.mcp.server_state import STDERR
 from holdfast.tools.process import server_relay
 from holdfast.tools.process.command_end import CommandFinished, stored_output
 from holdfast.tools.process.launch import PACKAGES
@@ -85,7 +86,12 @@ class ServerProcess:
             return f"It closed its output and still runs.{stderr}"
         if self._run.cancelled() or self._run.exception() is not None:
             return f"How it ended is unknown.{stderr}"
-        return f"{_ending(self._run.result())}{stderr}"
+        done = self._run.result()
+        if (
+            done.code == server_relay.NOT_RUN and self.log and "\n" not in self.log
+        ):  # it was not found, or cannot be run
+            return f"{self.log.rstrip('.')}."
+        return f"{_ending(done)}{stderr}"
 
     async def end(self, within: float = ENDS_WITHIN) -> None:
         """Close its stdin, give it `within` seconds, then have the supervisor end it with all its processes."""
@@ -179,7 +185,7 @@ def _ending(done: CommandFinished) -> str:
 def last_lines(text: str) -> str:
     """Return the last lines of a server's stderr as a part of a message, "" if there are none."""
     last = _last(text)
-    return f" Its last lines on stderr:\n{last}" if last else ""
+    return f" {STDERR}\n{last}" if last else ""
 
 
 def _last(text: str) -> str:

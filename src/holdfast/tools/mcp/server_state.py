@@ -10,6 +10,9 @@ from holdfast.tools.mcp.stored_tools import UnusableTool
 
 StateName = Literal["not started", "starting", "connected", "failed", "ended"]
 
+STDERR = "Its last lines on stderr:"
+"""Before what a server wrote, in the reason why it failed."""
+
 
 class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one server; `why` is a sentence if it failed or ended, `version` is what it calls itself.

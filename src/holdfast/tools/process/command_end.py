@@ -107,7 +107,8 @@ def _excerpt(spool: Path, *, seen: int) -> str:
         if size > LARGEST_OUTPUT:  # another program has written into it: a spool is smaller
             file.seek(-TAIL, os.SEEK_END)
             raw += file.read(TAIL)
-    text = printed_text(raw.decode(errors="replace"))
+    # What the cursor reaches ends at the mark: else a program that goes up would draw over it.
+    text = f"\n{_MARK}\n".join(map(printed_text, raw.decode(errors="replace").split(f"\n{_MARK}\n", 1)))
     printed = text.encode(errors="replace")
     if len(printed) <= HEAD + TAIL:
         return valid_unicode(text.replace(_MARK, _cut_note(seen - size), 1) if seen > size else text)

@@ -51,7 +51,7 @@ if _TYPE_CHECKING:
 
 
 _LENGTH = 8  # bytes of the number that says how many follow
-_NOT_RUN = 127
+NOT_RUN = 127
 _NO_WALL = 126
 _REPORTS_WITHIN = 1.0
 _REPORT_MOST = 65_536
@@ -80,7 +80,7 @@ def main() -> None:
         signal.signal(signal.SIGCONT, signal.SIG_DFL)
         if end_with(relay, signal.SIGKILL):
             _exec_server(request, connection, wall)
-        os._exit(_NOT_RUN)
+        os._exit(NOT_RUN)
     connection.close()
     _end_without(above)
     reports = None if proxy is None else _copy_refusals(proxy)
@@ -171,16 +171,24 @@ def _exec_server(request: ServerToRun, connection: socket.socket, wall: Wall | N
     """Become the server; return only if that fails."""
     argv = request["argv"]
     try:
+        try:
+            os.chdir(request["cwd"])
+        except OSError as error:
+            os.write(2, f"its folder {request['cwd']!r} cannot be used: {error.strerror}\n".encode(errors="replace"))
+            return
         os.dup2(connection.fileno(), 0)
         os.dup2(connection.fileno(), 1)
         if wall is not None:
             from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined server
 
             enter_wall(wall, argv)
-        os.chdir(request["cwd"])
         os.execvpe(argv[0], argv, {**os.environ, **request["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell
-    except (OSError, ValueError) as error:
-        os.write(2, f"{argv[0]}: {error}\n".encode(errors="replace"))
+    except (FileNotFoundError, NotADirectoryError):
+        os.write(2, f"{argv[0]}: command not found\n".encode(errors="replace"))
+    except OSError as error:
+        os.write(2, f"{argv[0]}: cannot be run: {error.strerror}\n".encode(errors="replace"))
+    except ValueError as error:
+        os.write(2, f"{argv[0]}: cannot be run: {error}\n".encode(errors="replace"))
 
 
 def _end_like(code: int) -> None:

@@ -34,8 +34,8 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A command to run in a shell in `cwd`.
 
     It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
-    the `background` it runs next to the foreground commands. `wall` is the one to start it in, None for none, and
-    `hosts` are what it may reach from there.
+    the `background` it runs next to the foreground commands, as long as anything that it started. `wall` is the one to
+    start it in, None for none, and `hosts` are what it may reach from there.
     """
 
     command: str
@@ -104,6 +104,7 @@ class Supervisors:
                 seal=request.seal,
                 wall=request.wall,
                 hosts=request.hosts,
+                stays=request.background,
             )
         finally:
             del self._of[request.call]

@@ -15,11 +15,15 @@ if _TYPE_CHECKING:
     Cause = Literal["exit", "timeout", "stop", "signalled", "unguarded"]
 
     class Request(TypedDict):
-        """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it."""
+        """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it.
+
+        One that `stays` lasts as long as anything that it started.
+        """
 
         call: str
         command: str
         keep: bool
+        stays: bool
         cwd: str
         env: dict[str, str]
         timeout: float | None
@@ -71,10 +75,12 @@ class SupervisedCommand:
         self.spool = Spool(spool)
         self.started = time.monotonic()
         self.deadline = self.started + float(request["timeout"] or "inf")
-        self.phase: Literal["running", "settling", "ending", "killing"] = "running"
+        self.stays = bool(request.get("stays"))
+        self.phase: Literal["running", "settling", "staying", "ending", "killing"] = "running"
         self.until = 0.0
         self.cause: Cause = "exit"
         self.status: int | None = None
+        self.has_stayed = False
         self.leftovers: set[int] = set()
         self.seen = 0
         self.live = bytearray()
@@ -86,10 +92,22 @@ class SupervisedCommand:
 
     def end(self, cause: Cause) -> None:
         """Begin to end every process of the command, unless that has begun."""
-        if self.phase in ("running", "settling"):
-            if self.status is None:
+        if self.phase in ("running", "settling", "staying"):
+            if self.status is None or self.phase == "staying":
                 self.cause = cause
-            self.phase, self.until = "settling", 0.0
+            self.phase, self.until, self.stays = "settling", 0.0, False
+
+    def rests(self, now: float) -> bool:
+        """Return whether only what it started runs, and it is too early to look at that again."""
+        return self.phase == "staying" and now < self.until
+
+    def stay(self, count: int, until: float) -> None:
+        """Go on with the `count` processes that it left, and look again at `until`. Its output says so once."""
+        if not self.has_stayed:
+            what = "1 process" if count == 1 else f"{count} processes"
+            code = f"exit code {self.status}" if self.status is not None and self.status >= 0 else "a signal"
+            self.take(f"[The command itself has ended ({code}). It started {what}, still running.]\n".encode())
+        self.phase, self.until, self.has_stayed = "staying", until, True
 
     def take(self, data: bytes) -> None:
         """Store output, and queue as much of it for the live view as fits."""

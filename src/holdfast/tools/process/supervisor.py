@@ -60,6 +60,7 @@ LIVE_EVERY = 0.05  # seconds between two live chunks of a command
 OUT_MOST = 262_144  # bytes queued for a slow agent before live output is dropped
 
 SETTLE = 0.2  # leftover processes may end by themselves (`> >(tee log)`)
+LOOK_EVERY = 0.25  # seconds between two looks at what a background command left running
 _GRACE = 0.3  # between SIGTERM and SIGKILL
 _GIVE_UP = 2.0  # of SIGKILL; what survives belongs to another user or is stuck in the kernel
 _TICK = 0.01
@@ -126,7 +127,7 @@ class SupervisorLoop:
             self._flush()
 
     def _patience(self) -> float | None:
-        if self.out or any(command.phase != "running" for command in self.commands.values()):
+        if self.out or any(command.phase not in ("running", "staying") for command in self.commands.values()):
             return _TICK
         return LIVE_EVERY if self.commands else None
 
@@ -162,7 +163,7 @@ class SupervisorLoop:
             if request["command"]:
                 self._start(request)
             elif (command := self.commands.get(request["call"])) and request.get("keep"):
-                command.deadline = float("inf")
+                command.deadline, command.stays = float("inf"), True
             elif command:
                 command.end("stop")
 
@@ -278,7 +279,7 @@ class SupervisorLoop:
                 command.end("timeout")
             elif command.status is not None and command.phase == "running":
                 command.phase, command.until = "settling", now + SETTLE
-        ending = [command for command in self.commands.values() if command.phase != "running"]
+        ending = [each for each in self.commands.values() if each.phase != "running" and not each.rests(now)]
         members = self._members() if ending else {}
         for command in ending:
             self._press(command, members[command.call], now)
@@ -292,6 +293,10 @@ class SupervisorLoop:
         over = command.status is not None and none_left
         if over or (command.phase == "killing" and now >= command.until):
             self._finish(command, left=members)
+        elif command.stays and members and now >= command.until:
+            command.stay(len(members), now + LOOK_EVERY)
+        elif command.phase == "staying":
+            command.phase, command.until = "settling", now + SETTLE
         elif command.phase == "settling" and now >= command.until:
             command.phase, command.until = "ending", now + _GRACE
             self._signal(command, members, signal.SIGTERM, signal.SIGCONT)
@@ -372,14 +377,16 @@ class SupervisorLoop:
         """Return the call that a child process belongs to: the command itself, or an adopted orphan.
 
         An orphan that left the session and hides its environment may be any command's. It ends with the last one.
+        A command that lasts as long as what it started has it first: a database overwrites its environment.
         """
         for command in self.commands.values():
             if command.pid in (pid, session):
                 return command.call
         if (call := call_of(pid)) in self.commands:
             return call
+        stays = [command.call for command in self.commands.values() if command.stays and command.status is not None]
         running = any(command.phase == "running" for command in self.commands.values())
-        return None if running else next(iter(self.commands))
+        return stays[-1] if stays else None if running else next(iter(self.commands))
 
 
 def main() -> None:

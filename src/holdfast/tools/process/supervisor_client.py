@@ -138,11 +138,13 @@ class Supervisor:
         seal: str = "",
         wall: LaunchFields | None = None,
         hosts: tuple[str, ...] = (),
+        stays: bool = False,
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
 
-        It is ended after `timeout` seconds, never if that is None. `on_start` is called with its process. With a
+        It is ended after `timeout` seconds, never if that is None. One that `stays` lasts as long as anything that it
+        started, and what another leaves is ended with it. `on_start` is called with its process. With a
         `seal`, its end is also recorded on disk. Raises `ToolFailed` if it was not started; never starts a command
         twice.
         """
@@ -152,7 +154,7 @@ class Supervisor:
         messages = self._waiting[call] = asyncio.Queue()
         env = child_environment(os.environ, call=call)
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
-        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts})
+        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts, "stays": stays})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.

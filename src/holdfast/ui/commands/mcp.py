@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -129,8 +129,8 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def mcp_server_lines(settings: McpSettings | None) -> list[str]:
-    """Return the servers as lines for people, with their known tools."""
+def mcp_server_lines(settings: McpSettings | None, *, failed: Container[str] = ()) -> list[str]:
+    """Return the servers as lines for people, with their known tools, or that they are among those that `failed`."""
     if settings is None:
         return ["No MCP servers. Add one: holdfast mcp add NAME -- COMMAND, or put a .mcp.json into the project."]
     stored = settings.stored
@@ -138,8 +138,8 @@ def mcp_server_lines(settings: McpSettings | None) -> list[str]:
     rows: list[tuple[str, ...]] = []
     for each in settings.servers:
         found = stored.get(each)
-        what = "tools not known yet"
-        if found is not None:
+        what = "failed" if each.name in failed else "tools not known yet"
+        if found is not None and each.name not in failed:
             tools = names_for_model(each.name, found.tools)
             how = "declared" if declared.issuperset(tools) else "on demand"
             what = f"{len(tools)} tools, {how}"

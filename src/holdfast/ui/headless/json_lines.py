@@ -52,6 +52,10 @@ class JsonLines:
             resumed=opened.resumed,
             kept=opened.saved,
             account=list(last_turn_status(opened.last_turn)),
+            mcp_servers=[
+                {"name": name, "status": "failed" if error else "connected", **({"error": error} if error else {})}
+                for name, error in opened.servers
+            ],
         )
 
     def event(self, event: Event) -> None:

@@ -19,7 +19,10 @@ from holdfast.ui.headless.denied_calls import DeniedCall
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a run, deleted at its end unless `saved`. `last_turn` has the entries of the previous turn."""
+    """The start of a run, deleted at its end unless `saved`. `last_turn` has the entries of the previous turn.
+
+    `servers` are the MCP servers that were needed until then, each with why it failed, "" for one that works.
+    """
 
     session: str
     model: str
@@ -30,6 +33,7 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     saved: bool = True
     last_turn: tuple[Entry, ...] = ()
     settings: ModelSettings = NO_SETTINGS
+    servers: tuple[tuple[str, str], ...] = ()
 
 
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):

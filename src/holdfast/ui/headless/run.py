@@ -283,6 +283,7 @@ def opened_of(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpe
         saved=not options.arguments.no_session,
         last_turn=last_turn(record.entry for record in session.reading.records),
         settings=before.settings,
+        servers=tuple(sorted(session.toolbox.server_reports().items())),
     )
 
 

@@ -103,9 +103,10 @@ class BlockList:
             self._grown.setdefault(key, [])
             self._changed.add(key)
 
-    def end_output(self, key: BlockKey) -> None:
-        """Note that a call has ended its output."""
-        self._printed.pop(key, None)
+    def end_output(self, key: BlockKey) -> str:
+        """Note that a call has ended its output, and return what is kept of it."""
+        printed = self._printed.pop(key, None)
+        return "" if printed is None else printed.text()
 
     def _place(self, key: BlockKey) -> int:
         """Return the index of `key`, searching from the end, where changes happen."""

@@ -15,6 +15,7 @@ from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, Shell
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Confined, Effect
 from holdfast.typed_data import decode_json
+from holdfast.ui.view.coloured_output import has_colours
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 from holdfast.ui.view.edit_changes import EditChange, edit_changes
 from holdfast.ui.view.sentences import NoteKind, call_line
@@ -82,8 +83,9 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     `call` is its ID in the journal, "" until the model has written it. `title` is one line with its name and its main
     argument, `arguments` the raw string; neither hides anything. `written` counts the characters of the
     arguments. `since` is its start while it runs. `output` is the head and tail of its output, `result` what the model
-    reads. `question` is that of the approval prompt, `confined` the wall around a command. A call named `!` is the
-    user's own command, with the command in `arguments`; `shared` if the model reads its output.
+    reads. `printed` is the same as `output`, of a call that has ended, if it had colours: no journal has them.
+    `question` is that of the approval prompt, `confined` the wall around a command. A call named `!` is the user's own
+    command, with the command in `arguments`; `shared` if the model reads its output.
     """
 
     key: BlockKey
@@ -100,6 +102,7 @@ class CallBlock(msgspec.Struct, frozen=True, kw_only=True):
     since: float | None = None
     seconds: float | None = None
     output: str = ""
+    printed: str = ""
     result: str = ""
     question: str = ""
     confined: Confined = ""
@@ -157,14 +160,15 @@ def user_command(key: BlockKey, entry: ShellStarted, *, since: float | None) -> 
     )
 
 
-def with_outcome(call: CallBlock, entry: CallEnded | ShellEnded) -> CallBlock:
-    """Return the call with its outcome."""
+def with_outcome(call: CallBlock, entry: CallEnded | ShellEnded, output: str = "") -> CallBlock:
+    """Return the call with its outcome; `output` is what was shown of it while it ran."""
     edits = call.edits
     if len(edits) == 1 and (found := _AT.search(entry.text)) is not None:
         edits = (msgspec.structs.replace(edits[0], line=int(found[1])),)
     text, took = entry.text, entry.seconds
+    printed = output if has_colours(output) else ""
     return msgspec.structs.replace(
-        call, state=entry.outcome, since=None, seconds=took, output="", result=text, edits=edits
+        call, state=entry.outcome, since=None, seconds=took, output="", printed=printed, result=text, edits=edits
     )
 
 

@@ -339,10 +339,9 @@ class View:
                 pass
 
     def _end_call(self, call: CallBlock, entry: e.CallEnded | e.ShellEnded) -> None:
-        self._blocks.set(with_outcome(call, entry))
+        self._blocks.set(with_outcome(call, entry, self._blocks.end_output(call.key)))
         if call.todo and entry.outcome == "ok":
             self._todos.append((self._turn, call.todo))
-        self._blocks.end_output(call.key)
         self._open.pop(call.key, None)
 
     def _block_of(self, call: str, seq: str) -> CallBlock:

@@ -33,6 +33,7 @@ from pydantic import ValidationError
 from holdfast.errors import ToolFailed
 from holdfast.tool_calls import InputRequest, ServerAnswer
 from holdfast.tools.mcp.call_result import result_output
+from holdfast.tools.mcp.sdk.connect_errors import transport_reason
 from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, question_of_params, result_of_answer
 from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic, invalid_message_reason
 from holdfast.tools.tool import ToolContext, ToolOutput
@@ -326,6 +327,8 @@ def reason_of(error: BaseException) -> str:
         return f"{place}: {first['msg']}{f' (and {len(others)} more)' if others else ''}"
     if isinstance(error, httpx2.HTTPStatusError):
         return f"HTTP {error.response.status_code}"
+    if isinstance(error, httpx2.TransportError):
+        return transport_reason(error)
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 

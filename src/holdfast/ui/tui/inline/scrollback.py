@@ -27,6 +27,11 @@ TURNS = 2
 FEW_LINES = 3
 """Lines of the transcript in the live region of a slow terminal."""
 
+FOLDS = 2
+"""Rows of the terminal for each of the live region, while an answer comes: in a window half as wide all of it is still on
+the screen, where it can be erased. What a terminal has folded into its history is out of reach.
+"""
+
 MOST_BLOCKS = 60
 """Blocks of them at most."""
 
@@ -136,7 +141,7 @@ class Scrollback:
 
     def _fit(self) -> None:
         """Make the live region as high as its content."""
-        lines = self._transcript.lines
+        lines = min(self._transcript.lines, max(FEW_LINES, self.most_rows // FOLDS - self._other_rows))
         if self._screen.pacing.is_slow:
             lines = min(lines, FEW_LINES)
         self._transcript.display = lines > 0

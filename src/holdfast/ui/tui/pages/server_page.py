@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.text import literal
 from holdfast.tools.mcp.server_definition import McpServer
-from holdfast.tools.mcp.server_state import ServerState
+from holdfast.tools.mcp.server_state import STDERR, ServerState
 from holdfast.ui.commands.mcp import mcp_server_lines, server_details
 from holdfast.ui.tui.agent_thread.messages import ServersShown
 from holdfast.ui.tui.choices import CommandTarget
@@ -32,7 +32,9 @@ def server_lines(shown: ServersShown, settings: McpSettings | None) -> list[str]
     states = {each.server: each for each in shown.states}
     lines: list[str] = []
     if not shown.server:
-        lines += [*mcp_server_lines(settings), *([""] * bool(servers))]
+        named = {name for name in shown.failures if name not in states or states[name].state == "not started"}
+        failed = named | {each.server for each in shown.states if each.state == "failed"}
+        lines += [*mcp_server_lines(settings, failed=failed), *([""] * bool(servers))]
     for server in servers:
         if shown.server in ("", server.name):
             state = states.get(server.name, ServerState(server=server.name))
@@ -56,12 +58,12 @@ def _state_lines(state: ServerState, earlier: str, server: McpServer, *, alone: 
     yield f"{state.server}: {needs}{version}{confined}"
     first, *rest = why.strip().splitlines() or [""]
     if first:
-        yield f"  {first}"
+        yield f"  {first.removesuffix(STDERR).rstrip()}"
     for each in state.unusable:
         yield f"  Tool {each.name} cannot be used: {each.why}"
     if state.skipped:
         yield f"  {state.skipped} lines of its output were no messages and were skipped."
     log = state.log.splitlines() or rest
     if log:
-        yield "  Its last lines on stderr:"
+        yield f"  {STDERR}"
         yield from (f"    {line}" for line in (log if alone else log[-_LOG:]))

@@ -12,17 +12,20 @@ from rich.style import Style
 
 from holdfast.text import literal
 from holdfast.tool_calls import Outcome
+from holdfast.tools.printed_text import printed_text
 from holdfast.typed_data import decode_json
 from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of, with_hidden
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.plain_text import (
     OPENED,
     PIECE,
+    OutputColours,
     Text,
     Tone,
     duration_text,
     missing_lines_note,
     opened_text,
+    output_colours,
     running_time,
     short_text,
     split_lines,
@@ -42,6 +45,7 @@ _DIFF = 14
 """Lines to show of an edit."""
 
 _FETCHED = re.compile(r"\[\S+: ([^\n]+)\]\n")
+_DRAWN = re.compile("[\b\r\x1b]")
 _SENTENCES = 1_000  # characters; a result that is not longer is not cut
 
 
@@ -265,41 +269,48 @@ def _edit(block: CallBlock, *, opened: bool) -> list[Fragment]:
 
 
 def _result(block: CallBlock, *, opened: bool) -> list[Fragment]:
+    colours = output_colours(block.output or block.printed)
     if opened:
-        return opened_text(block.output if block.state == "running" else block.result, "dim", above=True)
+        text = _last_frames(block.output) if block.state == "running" else block.result
+        return opened_text(text, "dim", above=True, colours=colours)
     match block.state:
         case "running":
-            lines = split_lines(block.output)
-            return [*missing_lines_note(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:])]
+            lines = split_lines(_last_frames(block.output))
+            return [*missing_lines_note(len(lines) - RUNNING, "above"), *short_text(lines[-RUNNING:], colours)]
         case "ok":
-            return _success(block)
+            return _success(block, colours)
         case "failed" | "denied" | "interrupted" | "not_started":
-            return _failure(block)
+            return _failure(block, colours)
         case "writing" | "ready" | "waiting" | "lost":
             return []
         case _:
             assert_never(block.state)
 
 
-def _success(block: CallBlock) -> list[Fragment]:
+def _success(block: CallBlock, colours: OutputColours) -> list[Fragment]:
     """Return the fragments of a successful result: the first lines of the output, or of a page."""
     if block.edits or (block.effect == "read" and block.name != "fetch"):
         return []
     if block.name == "fetch" and not _FETCHED.match(block.result):
         return opened_text(block.result, "dim")  # it is shown elsewhere
     lines = split_lines(_FETCHED.sub("", _without_exit_line(block.result)))
-    return [*short_text(lines[:FIRST]), *missing_lines_note(len(lines) - FIRST)]
+    return [*short_text(lines[:FIRST], colours), *missing_lines_note(len(lines) - FIRST)]
 
 
-def _failure(block: CallBlock) -> list[Fragment]:
+def _failure(block: CallBlock, colours: OutputColours) -> list[Fragment]:
     """Return the fragments of an unsuccessful result: its last lines, which say what is known of its effect."""
     lines = split_lines(block.result)
     if len(lines) <= FIRST + 1 and len(block.result) <= _SENTENCES:
-        return opened_text(block.result, "dim")
+        return opened_text(block.result, "dim", colours=colours)
     first = lines[:1] if block.state == "interrupted" else ()
     last = lines[len(first) :][-FIRST - 1 :]
     above = len(lines) - len(first) - len(last)
-    return [*opened_text("".join(first), "dim"), *missing_lines_note(above, "above"), *short_text(last)]
+    return [*opened_text("".join(first), "dim"), *missing_lines_note(above, "above"), *short_text(last, colours)]
+
+
+def _last_frames(output: str) -> str:
+    """Return an output as a terminal would have it now: of a progress bar its last state."""
+    return printed_text(output) if _DRAWN.search(output) else output
 
 
 def _without_exit_line(result: str) -> str:

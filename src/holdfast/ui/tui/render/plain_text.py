@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Literal
 
 import msgspec
+from rich.color import Color
 from rich.style import Style
 
-from holdfast.ui.tui.render.lines import DrawnLine, Fragment, clean, crop, fold_runs, make_line
+from holdfast.ui.tui.render.lines import TAB, DrawnLine, Fragment, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.styles import Styles
+from holdfast.ui.view.coloured_output import PLAIN, Colour, ColouredRun, Look, coloured_lines, has_colours
+
+OutputColours = Mapping[str, tuple[ColouredRun, ...]]
+"""Lines of an output that have colours, by their text."""
 
 OPENED = 2_000
 """Maximum lines of an expanded text."""
@@ -26,13 +33,17 @@ Tone = Literal["text", "dim", "faint", "warning", "failed"]
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Lines of plain text in one tone, folded if `wrap`, else cut to one line each; `mark` is left of the first."""
+    """Lines of plain text in one tone, folded if `wrap`, else cut to one line each; `mark` is left of the first.
+
+    `colours` has the runs of lines that have colours of their own, each as long as the line.
+    """
 
     lines: tuple[str, ...]
     tone: Tone
     wrap: bool = True
     mark: tuple[str, Tone] | None = None
     above: bool = False
+    colours: tuple[tuple[ColouredRun, ...], ...] = ()
 
     def guess(self, width: int) -> int:
         """Return the approximate number of lines."""
@@ -43,25 +54,86 @@ class Text(msgspec.Struct, frozen=True):
         """Return its lines."""
         style = tone_style(self.tone, styles)
         drawn = [make_line(())] if self.above else []
-        for text in self.lines:
-            drawn += fold_runs([(text, style)], width) if self.wrap else [make_line(crop([(text, style)], width))]
+        for text, coloured in zip_longest(self.lines, self.colours, fillvalue=()):
+            runs = [(part, style + style_of_look(look)) for part, look in coloured] or [(str(text), style)]
+            drawn += fold_runs(runs, width) if self.wrap else [make_line(crop(runs, width))]
         if self.mark is not None and drawn:
             at = int(self.above)
             drawn[at] = drawn[at]._replace(mark=(self.mark[0], tone_style(self.mark[1], styles)))
         return drawn
 
 
-def opened_text(text: str, tone: Tone, *, above: bool = False) -> list[Fragment]:
+def opened_text(text: str, tone: Tone, *, above: bool = False, colours: OutputColours | None = None) -> list[Fragment]:
     """Return a text as fragments; a long one is cut, with a note how many lines are missing."""
     lines = split_lines(text)
     most = lines[:OPENED]
-    some = [Text(most[at : at + PIECE], tone, above=above and not at) for at in range(0, len(most), PIECE)]
+    some = [
+        Text(most[at : at + PIECE], tone, above=above and not at, colours=colours_of(most[at : at + PIECE], colours))
+        for at in range(0, len(most), PIECE)
+    ]
     return [*some, *missing_lines_note(len(lines) - OPENED, opens=False)]
 
 
-def short_text(lines: Sequence[str]) -> list[Fragment]:
+def short_text(lines: Sequence[str], colours: OutputColours | None = None) -> list[Fragment]:
     """Return a fragment of lines, each cut to the width; none without lines."""
-    return [Text(tuple(lines), "dim", wrap=False)] if lines else []
+    return [Text(tuple(lines), "dim", wrap=False, colours=colours_of(lines, colours))] if lines else []
+
+
+@lru_cache(maxsize=32)
+def output_colours(output: str) -> OutputColours:
+    """Return the lines of an output that have colours, by their text.
+
+    A result says the same without them, so a line of it finds its colours here, wherever it was cut.
+    """
+    if not has_colours(output):
+        return {}
+    found: dict[str, tuple[ColouredRun, ...]] = {}
+    for line in coloured_lines(output):
+        if any(look != PLAIN for _, look in line):
+            runs = tuple((clean(text), look) for text, look in _without_tabs(line))
+            found["".join(text for text, _ in runs)] = runs
+    return found
+
+
+def colours_of(lines: Sequence[str], colours: OutputColours | None) -> tuple[tuple[ColouredRun, ...], ...]:
+    """Return the runs of each line, none for one without colours."""
+    return tuple(colours.get(line, ()) for line in lines) if colours else ()
+
+
+def _without_tabs(line: tuple[ColouredRun, ...]) -> Iterator[ColouredRun]:
+    """Yield the runs with spaces for tabs, as in the whole line."""
+    column = 0
+    for text, look in line:
+        pieces = text.split("\t")
+        for at, piece in enumerate(pieces):
+            column += len(piece)
+            blanks = 0 if at == len(pieces) - 1 else TAB - column % TAB
+            column += blanks
+            yield piece + " " * blanks, look
+
+
+def style_of_look(look: Look) -> Style:
+    """Return the style of an output's characters, to be laid over that of the text around."""
+    return Style(
+        color=_colour(look.colour),
+        bgcolor=_colour(look.ground),
+        bold=look.bold or None,
+        dim=look.dim or None,
+        italic=look.italic or None,
+        underline=look.underline or None,
+        strike=look.strike or None,
+        reverse=look.reverse or None,
+    )
+
+
+def _colour(colour: Colour | None) -> Color | None:
+    match colour:
+        case None:
+            return None
+        case int():
+            return Color.from_ansi(colour)
+        case (red, green, blue):
+            return Color.from_rgb(red, green, blue)
 
 
 def missing_lines_note(count: int, where: Literal["more", "above"] = "more", *, opens: bool = True) -> list[Fragment]:

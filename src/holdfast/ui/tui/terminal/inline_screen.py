@@ -1,7 +1,7 @@
 """The terminal without the alternate screen: finished text in its own history, a live region below it.
 
 How it works. Textual draws a screen as high as the live region; `write` moves each frame to the place of the region. A
-frame of another height was drawn before Textual heard of a new size. It is dropped, because the next one is on its way.
+frame of another height or width was drawn before Textual heard of a new size. It is dropped, because the next one is on its way.
 After a dropped frame, a print or a new size, only a frame of all rows is drawn. A requested frame has all rows. If one
 of its rows seems too short, the terminal draws it wider than `cell_len` counts: after `MOST_REDRAWS` of these frames,
 the next is drawn anyway.
@@ -127,7 +127,7 @@ class InlineScreen(Keyboard):
         columns, rows = super()._get_terminal_size()
         if len(self._app.screen_stack) > 1:
             return self._on_page(data, fits=height == rows)
-        if height != min(self._requested_rows, rows):
+        if height != min(self._requested_rows, rows) or self._app.screen.size.width != columns:
             self._full_redraw_due = True
             self._send_size()
             return ""
