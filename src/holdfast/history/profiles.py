@@ -65,7 +65,7 @@ _CALL_FIELDS = "assistant/tool_calls assistant/function_call user/tool_calls use
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
 server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
-pdf-unreadable pdf-too-large
+thinking-last pdf-unreadable pdf-too-large
 """
 
 
