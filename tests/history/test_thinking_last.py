@@ -121,6 +121,6 @@ def test_no_answer_ends_in_thinking_after_a_repair(answers: list[tuple[list[Json
     assert repair(done.messages, format="anthropic", profile=profile).edits == ()
     roles = [as_object(message)["role"] for message in done.messages]
     for at, message in enumerate(done.messages):
-        content = as_object(message)["content"]
-        if roles[at] == "assistant" and roles[at + 1] != "assistant" and isinstance(content, list):
-            assert as_object(as_array(content)[-1])["type"] not in ("thinking", "redacted_thinking")
+        content = as_array(as_object(message)["content"])
+        if roles[at] == "assistant" and roles[at + 1] != "assistant" and content:
+            assert as_object(content[-1])["type"] not in ("thinking", "redacted_thinking")

@@ -66,6 +66,7 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     from holdfast.history.repairs.content import content_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.draft import arrange  # noqa: PLC0415 - see above
     from holdfast.history.repairs.endings import ending_edits  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.moves import move_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.order import Turns  # noqa: PLC0415 - see above
     from holdfast.history.repairs.pairing import id_edits, result_edits  # noqa: PLC0415 - see above
 
@@ -74,6 +75,7 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
+    edits += move_edits(shape, found, pairing, edits, enforced=enforced, frozen=frozen)
     staying = (AddResult, QuoteArguments, Rename, SetId)
     in_place = not shape.joined and all(each.rule in _IN_PLACE or each.rule == "last-not-user" for each in found)
     if in_place and all(isinstance(edit, staying) for edit in edits):
