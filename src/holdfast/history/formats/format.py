@@ -222,7 +222,7 @@ def as_text(raw: object) -> str | None:
     return raw if isinstance(raw, str) and raw else None
 
 
-_ELSEWHERE = ("parts", "text", "message")
+_ELSEWHERE = ("parts", "text", "message", "blocks", "items")
 
 
 def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
