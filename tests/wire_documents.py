@@ -89,16 +89,16 @@ _ANTHROPIC: list[object] = [
     {
         "role": "user",
         "content": [
-            _result("a", "wDONE1."),
-            _result("b", [_text("wDONE2."), _IMAGE], is_error=True),
+            _result("a", [_text("wDONE1."), _IMAGE]),
+            _result("b", [_text("wDONE2.")], is_error=True),
             _text("wUSER2.", cache_control={"type": "ephemeral"}),
         ],
     },
     {
         "role": "assistant",
         "content": [
-            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
-            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+            {"type": "server_tool_use", "id": "srvtoolu_s", "name": "web_search", "input": {"query": "x"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s", "content": []},
             _text("wSAID2.", citations=[]),
         ],
     },

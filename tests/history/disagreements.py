@@ -192,7 +192,7 @@ TAKEN = (
     Taken("deepseek", "empty-content", _NO_MEANING, "openai-responses", [{"role": "user", "content": []}]),
     Taken(
         "deepseek",
-        "foreign-content",
+        "block-misplaced",
         _NO_MEANING,
         "openai-chat",
         [USER, said_in("assistant", {"type": "image_url", "image_url": {"url": IMAGE}}), USER],

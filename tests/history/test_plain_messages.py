@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from holdfast.history.apply_edits import apply
-from holdfast.history.edits import AddResult, EditPlace, SetId
+from holdfast.history.edit_places import EditPlace
+from holdfast.history.edits import AddResult, SetId
 from holdfast.history.field_types import all_known, unfamiliar_messages
 from holdfast.history.fields import Kinds, unknown_fields
 from holdfast.history.formats.format import as_array, as_object, project_messages

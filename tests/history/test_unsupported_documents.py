@@ -29,6 +29,29 @@ ADK: list[object] = [
 TRANSCRIPT: list[object] = [
     {"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": "x"}}
 ]
+UI_TEXTS: list[object] = [
+    {"id": "1", "role": "user", "parts": [{"type": "text", "text": "x"}]},
+    {"id": "2", "role": "assistant", "parts": [{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "y"}]},
+]
+RECORDS: list[object] = [{"type": "summary", "summary": "x", "leafUuid": "u"}, *TRANSCRIPT]
+CODEX: list[object] = [
+    {"timestamp": "t", "type": "session_meta", "payload": {"id": "x"}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "user", "content": []}},
+]
+PI: list[object] = [{"type": "session", "id": "s"}, {"type": "message", "message": {"role": "user", "content": "x"}}]
+GEMINI_CLI = {"sessionId": "s", "messages": [{"type": "user", "content": "x"}, {"type": "gemini", "content": "y"}]}
+JOURNAL: list[object] = [{"kind": "session-opened", "session": "s"}, {"kind": "prompt-accepted", "text": "x"}]
+PLAIN_LANGCHAIN: list[object] = [{"type": "human", "content": "x"}, {"type": "ai", "content": "y", "tool_calls": []}]
+BLOCKS: list[object] = [{"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "x"}]}]
+AUTOGEN: list[object] = [{"source": "user", "content": "x", "type": "TextMessage", "models_usage": None}]
+THREAD = {"object": "list", "data": [{"object": "thread.message", "role": "user", "content": []}]}
+GOOSE: list[object] = [
+    {"role": "user", "created": 1, "content": [{"type": "text", "text": "x"}]},
+    {"role": "assistant", "created": 2, "content": [{"type": "toolRequest", "id": "c", "toolCall": {}}]},
+]
+SHARED = {"conversations": [{"from": "human", "value": "x"}, {"from": "gpt", "value": "y"}]}
+KERNEL: list[object] = [{"role": "user", "items": [{"content_type": "text", "text": "x"}]}]
+RUN_ITEMS: list[object] = [{"type": "message_output_item", "raw_item": {"type": "message", "content": []}}]
 SIGNED: list[object] = [
     {"role": "user", "parts": [{"text": "x"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]},
@@ -46,6 +69,21 @@ HELLO: list[object] = [{"role": "user", "content": "x"}]
         (ADK, "Google's ADK"),
         (TRANSCRIPT, "Claude Code"),
         ({"messages": UI_MESSAGES}, "Vercel's AI SDK"),
+        (UI_TEXTS, "Vercel's AI SDK"),
+        ({"events": ADK}, "Google's ADK"),
+        (RECORDS, "Claude Code"),
+        (CODEX, "Codex"),
+        (PI, "a session of pi"),
+        (GEMINI_CLI, "Gemini CLI"),
+        (JOURNAL, "holdfast's own journal"),
+        (PLAIN_LANGCHAIN, "LangChain"),
+        (BLOCKS, "LlamaIndex"),
+        (AUTOGEN, "AutoGen"),
+        (THREAD, "OpenAI's Assistants"),
+        (GOOSE, "goose"),
+        (SHARED, "ShareGPT"),
+        (KERNEL, "Semantic Kernel"),
+        (RUN_ITEMS, "OpenAI's Agents SDK"),
     ],
 )
 @pytest.mark.parametrize("form", ["openai-chat", "anthropic", "gemini"])
@@ -53,6 +91,25 @@ def test_a_conversation_of_another_program_is_refused_by_name(document: object, 
     for function in (check, repair):
         with pytest.raises(DamageError, match=f"it looks like {name}"):
             function(document, format=form)
+
+
+def test_what_other_programs_share_with_a_format_is_not_refused() -> None:
+    known: list[tuple[str, list[object]]] = [
+        ("openai-chat", [{"role": "user", "content": [{"type": "text", "text": "x"}]}]),
+        ("anthropic", [{"role": "user", "content": [{"type": "text", "text": "x"}], "id": "msg_1"}]),
+        ("gemini", [{"role": "user", "parts": [{"text": "x"}, {"text": "y", "type": "text"}]}]),
+        ("openai-responses", [{"type": "message", "role": "user", "content": "x", "id": "msg_1"}]),
+        ("pydantic-ai", [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]}]),
+    ]
+    for form, document in known:
+        assert repair(document, format=form).remaining == ()
+
+
+@pytest.mark.parametrize("key", ["blocks", "items"])
+def test_content_under_another_key_is_quoted_and_not_dropped(key: str) -> None:
+    raw = {"role": "user", key: [{"kind": "x", "words": "zebra"}]}
+    for form in ("openai-chat", "anthropic", "openai-responses"):
+        assert "zebra" in str(repair([raw], format=form).messages)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def rules(messages: list[object], form: str) -> set[str]:
     [('{"query": "x"}', {"query": "x"}), ('{"que', {"_unreadable_arguments": '{"que'}), (None, {})],
 )
 def test_what_the_provider_s_own_tool_was_called_with_is_an_object(written: object, expected: object) -> None:
-    used: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": written}
-    found: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    used: Json = {"type": "server_tool_use", "id": "srvtoolu_s", "name": "web_search", "input": written}
+    found: Json = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s", "content": []}
     log: list[object] = [USER, {"role": "assistant", "content": [used, found]}, USER]
     assert rules(log, "anthropic") == {"arguments-not-object"}
     done = repair(log, format="anthropic")
@@ -44,8 +44,8 @@ def test_what_the_provider_s_own_tool_was_called_with_is_an_object(written: obje
 
 
 def test_a_call_of_the_provider_s_own_without_input_gets_an_empty_one() -> None:
-    used: Json = {"type": "server_tool_use", "id": "s", "name": "web_search"}
-    found: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    used: Json = {"type": "server_tool_use", "id": "srvtoolu_s", "name": "web_search"}
+    found: Json = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s", "content": []}
     done = repair([USER, {"role": "assistant", "content": [used, found]}, USER], format="anthropic")
     assert as_object(done.messages[1])["content"] == [{**used, "input": {}}, found]
 
@@ -228,8 +228,8 @@ def test_a_block_of_anthropic_s_that_is_nothing_is_quoted(role: str, block: Json
 )
 def test_what_the_provider_s_own_tool_found_is_quoted_with_its_call_where_it_is_nothing(found: object) -> None:
     name = "web_fetch" if as_object(found).get("type") == "web_fetch_result" else "web_search"
-    called: Json = {"type": "server_tool_use", "id": "s", "name": name, "input": {}}
-    result: Json = {"type": f"{name}_tool_result", "tool_use_id": "s", "content": found}
+    called: Json = {"type": "server_tool_use", "id": "srvtoolu_s", "name": name, "input": {}}
+    result: Json = {"type": f"{name}_tool_result", "tool_use_id": "srvtoolu_s", "content": found}
     log: list[object] = [USER, {"role": "assistant", "content": [called, result, BLOCK]}, USER]
     assert anthropic_refusal("anthropic", log)
     done = repair(log, format="anthropic")

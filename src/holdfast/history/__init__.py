@@ -32,7 +32,8 @@ from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
 if TYPE_CHECKING:  # the modules of repair are imported once something needs repair
     from holdfast.history.apply_edits import EditedMessages
-    from holdfast.history.edits import Edit, EditPlace
+    from holdfast.history.edit_places import EditPlace
+    from holdfast.history.edits import Edit
 
 __all__ = [
     "NO_RESULT",

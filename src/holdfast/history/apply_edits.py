@@ -12,9 +12,12 @@ from typing import NamedTuple
 from holdfast.history.edits import CleanText, Declare, DropFields, Edit, QuoteFields, SetId
 from holdfast.history.field_types import all_known
 from holdfast.history.fields import Kinds, known_only
+from holdfast.history.formats.anthropic.block_settings import with_citations
 from holdfast.history.formats.content_writer import quote_fields
 from holdfast.history.formats.field_removal import without_fields
-from holdfast.history.formats.format import Format, IdRewriter, cleaned, declare_media
+from holdfast.history.formats.format import Format, IdRewriter, cleaned
+from holdfast.history.media.media_forms import changed_at, convert_media, declare_media
+from holdfast.history.repairs.block_edits import ConvertMedia, SetCitations
 from holdfast.history.repairs.draft import rows_after
 from holdfast.history.repairs.new_ids import NO_NEW_IDS, NewIds, find_new_ids, with_new_ids
 from holdfast.history.shape import Message, Path, Shape
@@ -66,8 +69,8 @@ def apply(
     for index, fields in mistyped.items():
         sources[index] = without_fields(sources[index], fields)
     for edit in edits:  # after removing mistyped fields: an image's type may be one
-        if isinstance(edit, Declare) and isinstance(index := edit.path[0], int):
-            sources[index] = declare_media(sources[index], edit.path[1:])
+        if isinstance(edit, Declare | ConvertMedia | SetCitations) and isinstance(index := edit.path[0], int):
+            sources[index] = _changed(sources[index], edit, form.name)
     trimmed = {edit.path[0] for edit in edits if isinstance(edit, DropFields)}
     result: list[object] = []
     origins: list[int | None] = []
@@ -88,3 +91,15 @@ def apply(
         result.append(edited)
         origins.append(source if source is None or row in simple or edited is messages[source] else None)
     return EditedMessages(result, origins, new_ids)
+
+
+def _changed(raw: object, edit: Declare | ConvertMedia | SetCitations, form: str) -> object:
+    """Return the message with the one setting or form of a block that the edit changes."""
+    path = edit.path[1:]
+    match edit:
+        case Declare():
+            return declare_media(raw, path)
+        case ConvertMedia():
+            return convert_media(raw, path, form)
+        case SetCitations(kind=kind, enabled=enabled):
+            return changed_at(raw, path, lambda block: with_citations(block, kind, enabled=enabled))

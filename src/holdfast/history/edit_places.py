@@ -1,8 +1,21 @@
-"""Formats the places and names of an edit for its sentence."""
+"""The places that edits name, and how their sentences write them."""
 
 from __future__ import annotations
 
+import msgspec
+
 from holdfast.history.shape import Path, position
+
+
+class EditRecord(msgspec.Struct, frozen=True, gc=False, tag_field="edit"):
+    """What all edits share: the tag is the field `edit`."""
+
+
+class EditPlace(msgspec.Struct, frozen=True, gc=False):
+    """An insertion place: after message `message`, or `into` it, after the results it begins with."""
+
+    message: int
+    into: bool = False
 
 
 def spot(message: int, part: int | None) -> str:

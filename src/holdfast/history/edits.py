@@ -10,23 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.history.edit_places import all_of, short, spot
+from holdfast.history.edit_places import EditPlace, EditRecord, all_of, short, spot
+from holdfast.history.repairs.block_edits import ConvertMedia, MoveContent, SetCitations
 from holdfast.history.shape import Path, Role, position
 from holdfast.text import valid_unicode
 
 
-class EditPlace(msgspec.Struct, frozen=True, gc=False):
-    """An insertion place: after message `message`, or `into` it, after the results it begins with."""
-
-    message: int
-    into: bool = False
-
-
-class _Edit(msgspec.Struct, frozen=True, gc=False, tag_field="edit"):
-    """What all edits share: the tag is the field `edit`."""
-
-
-class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
+class AddResult(EditRecord, frozen=True, gc=False, tag="add-result"):
     """Adds an invented result to a call that has none."""
 
     call: Path
@@ -39,7 +29,7 @@ class AddResult(_Edit, frozen=True, gc=False, tag="add-result"):
         return f"The call at {position(self.call)} has no result; it gets one that says so: {self.text}"
 
 
-class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
+class MoveResult(EditRecord, frozen=True, gc=False, tag="move-result"):
     """Moves a result to the place that its call requires."""
 
     result: Path
@@ -52,7 +42,7 @@ class MoveResult(_Edit, frozen=True, gc=False, tag="move-result"):
         return f"The result at {position(self.result)} moves to its call at {position(self.call)}."
 
 
-class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
+class MoveCall(EditRecord, frozen=True, gc=False, tag="move-call"):
     """Moves a call to the end of its response, which ends in message `message`."""
 
     call: Path
@@ -64,7 +54,7 @@ class MoveCall(_Edit, frozen=True, gc=False, tag="move-call"):
         return f"The call at {position(self.call)} moves to the end of its response."
 
 
-class Split(_Edit, frozen=True, gc=False, tag="split"):
+class Split(EditRecord, frozen=True, gc=False, tag="split"):
     """Moves `calls` to a separate response, after the results of the calls before them."""
 
     calls: tuple[Path, ...]
@@ -80,7 +70,7 @@ class Split(_Edit, frozen=True, gc=False, tag="split"):
         )
 
 
-class Quote(_Edit, frozen=True, gc=False, tag="quote"):
+class Quote(EditRecord, frozen=True, gc=False, tag="quote"):
     """Turns an item that cannot be sent into text, word for word, under a line that names it.
 
     The text stays in place with the role `role`, or moves to `place` as the user's.
@@ -100,7 +90,7 @@ class Quote(_Edit, frozen=True, gc=False, tag="quote"):
         return f"{position(self.path)} is quoted word for word as {self.role} text: {self.what}."
 
 
-class Drop(_Edit, frozen=True, gc=False, tag="drop"):
+class Drop(EditRecord, frozen=True, gc=False, tag="drop"):
     """Removes an item without content; `why` is the reason that nothing is lost."""
 
     path: Path
@@ -112,7 +102,7 @@ class Drop(_Edit, frozen=True, gc=False, tag="drop"):
         return f"{position(self.path)} is removed: {self.why}."
 
 
-class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
+class SetId(EditRecord, frozen=True, gc=False, tag="set-id"):
     """Gives a call and its results another id."""
 
     paths: tuple[Path, ...]
@@ -127,7 +117,7 @@ class SetId(_Edit, frozen=True, gc=False, tag="set-id"):
         return f"The id {short(self.old)} at {all_of(self.paths)} becomes {self.new!r}."
 
 
-class Rename(_Edit, frozen=True, gc=False, tag="rename"):
+class Rename(EditRecord, frozen=True, gc=False, tag="rename"):
     """Gives a call and its results a tool name that the provider accepts."""
 
     paths: tuple[Path, ...]
@@ -140,7 +130,7 @@ class Rename(_Edit, frozen=True, gc=False, tag="rename"):
         return f"The tool name {short(self.old)} at {all_of(self.paths)} becomes {self.new!r}."
 
 
-class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
+class QuoteArguments(EditRecord, frozen=True, gc=False, tag="quote-arguments"):
     """Turns arguments into a JSON object, which quotes whatever cannot be read."""
 
     path: Path
@@ -151,7 +141,7 @@ class QuoteArguments(_Edit, frozen=True, gc=False, tag="quote-arguments"):
         return f"The arguments at {position(self.path)} are not a JSON object in the required form; they are converted."
 
 
-class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
+class CleanText(EditRecord, frozen=True, gc=False, tag="clean-text"):
     """Replaces characters that JSON parsers refuse by U+FFFD, in a message; None: outside the messages."""
 
     message: int | None
@@ -163,7 +153,7 @@ class CleanText(_Edit, frozen=True, gc=False, tag="clean-text"):
         return f"Characters that JSON parsers refuse become U+FFFD in {where}."
 
 
-class Fill(_Edit, frozen=True, gc=False, tag="fill"):
+class Fill(EditRecord, frozen=True, gc=False, tag="fill"):
     """Replaces missing or blank content by a text that claims nothing."""
 
     path: Path
@@ -175,7 +165,7 @@ class Fill(_Edit, frozen=True, gc=False, tag="fill"):
         return f"{position(self.path)} has no content; it becomes {self.text!r}."
 
 
-class Complete(_Edit, frozen=True, gc=False, tag="complete"):
+class Complete(EditRecord, frozen=True, gc=False, tag="complete"):
     """Adds a required field with an empty value, or corrects the spelling of one."""
 
     path: Path
@@ -197,7 +187,7 @@ class Complete(_Edit, frozen=True, gc=False, tag="complete"):
         return f"{position(self.path)} lacks the required {self.what}; it is added empty."
 
 
-class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
+class AsText(EditRecord, frozen=True, gc=False, tag="as-text"):
     """Turns the content of a result into text, because it has blocks that cannot be sent."""
 
     path: Path
@@ -208,7 +198,7 @@ class AsText(_Edit, frozen=True, gc=False, tag="as-text"):
         return f"{position(self.path)} has content of a kind that cannot be sent; it is converted to text."
 
 
-class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
+class LeaveOut(EditRecord, frozen=True, gc=False, tag="leave-out"):
     """Replaces an image or a file that cannot be sent by a note; `which` is its index in the item."""
 
     path: Path
@@ -224,7 +214,7 @@ class LeaveOut(_Edit, frozen=True, gc=False, tag="leave-out"):
         return f"{self.why} ({position(self.path)}); a note replaces it."
 
 
-class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
+class Shorten(EditRecord, frozen=True, gc=False, tag="shorten"):
     """Keeps the beginning and the end of a text or of arguments, with a note of how much is left out.
 
     It names a place of the document after all other edits, because they change the length of a text.
@@ -243,7 +233,7 @@ class Shorten(_Edit, frozen=True, gc=False, tag="shorten"):
         )
 
 
-class Declare(_Edit, frozen=True, gc=False, tag="declare"):
+class Declare(EditRecord, frozen=True, gc=False, tag="declare"):
     """Declares images and files as the type of their bytes."""
 
     path: Path
@@ -254,11 +244,11 @@ class Declare(_Edit, frozen=True, gc=False, tag="declare"):
         return f"The media type of {position(self.path)} is corrected to match its bytes."
 
 
-class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
+class DropField(EditRecord, frozen=True, gc=False, tag="drop-field"):
     """Removes a field without text: an item's own id, a cache marker, a signature."""
 
     path: Path
-    field: Literal["item-id", "cache-mark", "signature", "mistyped", "calls", "thoughts"]
+    field: Literal["item-id", "cache-mark", "cache-ttl", "signature", "mistyped", "calls", "thoughts", "caller"]
 
     @property
     def sentence(self) -> str:
@@ -267,12 +257,16 @@ class DropField(_Edit, frozen=True, gc=False, tag="drop-field"):
             return f"Fields of {position(self.path)} have the wrong type; they are removed, or quoted as text."
         if self.field == "thoughts":
             return f"The `content` of {position(self.path)} is removed; its reasoning is in `summary`, or encrypted."
+        if self.field == "cache-ttl":
+            return f"The cache marker at {position(self.path)} holds for five minutes, as one before it does."
+        if self.field == "caller":
+            return f"The `caller` at {position(self.path)} is removed: its call is not here as a call."
         if self.field == "calls":
             return f"The calls in the result at {position(self.path)} are not the assistant's; they are quoted as text."
         return f"The {self.field.replace('-', ' ')} at {position(self.path)} is removed."
 
 
-class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
+class DropFields(EditRecord, frozen=True, gc=False, tag="drop-fields"):
     """Removes unknown or `mistyped` fields that hold metadata, not text of the conversation."""
 
     path: Path
@@ -285,7 +279,7 @@ class DropFields(_Edit, frozen=True, gc=False, tag="drop-fields"):
         return f"{_fields_of(self.path, mistyped=self.mistyped)}; they are removed: {', '.join(self.names)}."
 
 
-class QuoteFields(_Edit, frozen=True, gc=False, tag="quote-fields"):
+class QuoteFields(EditRecord, frozen=True, gc=False, tag="quote-fields"):
     """Turns unknown or `mistyped` fields with content into text, in place or in a message `before` one.
 
     The message gets the role `role`; None: it keeps its role.
@@ -308,7 +302,7 @@ def _fields_of(path: Path, *, mistyped: bool) -> str:
     return f"These {fields} have the wrong type" if mistyped else f"The provider does not know these {fields}"
 
 
-class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
+class DropMessage(EditRecord, frozen=True, gc=False, tag="drop-message"):
     """Removes an empty message, or the `part` of it that is sent as a message."""
 
     message: int
@@ -320,7 +314,7 @@ class DropMessage(_Edit, frozen=True, gc=False, tag="drop-message"):
         return f"{spot(self.message, self.part)} is empty and is removed."
 
 
-class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
+class DeclareTools(EditRecord, frozen=True, gc=False, tag="declare-tools"):
     """Declares the tools that the history calls, with any arguments, in the request."""
 
     names: tuple[str, ...]
@@ -331,7 +325,7 @@ class DeclareTools(_Edit, frozen=True, gc=False, tag="declare-tools"):
         return f"The request declares no tools; those that were called are added: {', '.join(self.names)}."
 
 
-class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
+class TurnOffThinking(EditRecord, frozen=True, gc=False, tag="turn-off-thinking"):
     """Turns thinking off for this request, because the calls that it answers were made without it."""
 
     @property
@@ -340,7 +334,7 @@ class TurnOffThinking(_Edit, frozen=True, gc=False, tag="turn-off-thinking"):
         return "Thinking is off for this request: the calls that it answers were made without thinking."
 
 
-class Merge(_Edit, frozen=True, gc=False, tag="merge"):
+class Merge(EditRecord, frozen=True, gc=False, tag="merge"):
     """Joins a message, or the `part` of it that is sent as a message, to the one before it."""
 
     message: int
@@ -353,7 +347,7 @@ class Merge(_Edit, frozen=True, gc=False, tag="merge"):
         return f"{spot(self.message, self.part)} is merged into the {self.role} message before it."
 
 
-class Insert(_Edit, frozen=True, gc=False, tag="insert"):
+class Insert(EditRecord, frozen=True, gc=False, tag="insert"):
     """Inserts a placeholder before `message`, or before the `part` of it that is sent as a message, or at the end."""
 
     message: int | None
@@ -385,6 +379,9 @@ Edit = (
     | LeaveOut
     | Shorten
     | Declare
+    | ConvertMedia
+    | MoveContent
+    | SetCitations
     | DropField
     | DropFields
     | QuoteFields

@@ -113,7 +113,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
         if fault.name is None:
             around = (fault.path[:length] for length in range(len(fault.path), 0, -1))
             at = next((places[path] for path in around if path in places), None)
-            if at is not None:
+            if at is not None and not _is_converted(items[at], fault.path):
                 items[at] = _as_nothing(items[at], fault.path)
     named: dict[Path, list[str]] = {}
     for fault in found:
@@ -123,7 +123,7 @@ def with_faults(message: Message, found: Sequence[FieldFault], raw: object) -> M
         BadFields(path, tuple(name for name in names if name not in with_text), tuple(with_text))
         for path, names in named.items()
         for with_text in [
-            [name for name in names if name not in _SILENT and _has_text(value_at(raw, (*path[1:], name)))]
+            [name for name in names if not _is_silent(path, name) and _has_text(value_at(raw, (*path[1:], name)))]
         ]
     )
     role = "assistant" if message.role == "tool" and items and items[0].kind == "other" else message.role
@@ -147,6 +147,12 @@ def _as_nothing(item: Item, path: Path) -> Item:
         return msgspec.structs.replace(item, flags=item.flags | _FOREIGN)
     role = "assistant" if item.role == "tool" else item.role
     return Item("other", role, item.path, name=item.name, flags=_FOREIGN)
+
+
+def _is_converted(item: Item, path: Path) -> bool:
+    """Return whether the path is in an image that a repair writes again."""
+    pictures = (item.media_at or (item.path,)) if "other-picture" in item.flags else ()
+    return any(path[: len(each)] == each for each in pictures)
 
 
 def _of_field(value: object, type_: object, path: Path, field: str) -> tuple[FieldFault, ...]:
@@ -252,6 +258,11 @@ def _annotation(type_: object) -> Any:  # noqa: ANN401 - the same
     return here | list[inner] if type_.many else here
 
 
+def _is_silent(path: Path, name: str) -> bool:
+    """Return whether a field holds no words, or words of an earlier call: what a search looked for."""
+    return name in _SILENT or (path[-1] == "action" and name in _SEARCHED)
+
+
 def _has_text(value: object) -> bool:
     """Return whether it contains text."""
     if isinstance(value, str):
@@ -263,6 +274,7 @@ def _has_text(value: object) -> bool:
 
 _MANY = 1_000
 _FOREIGN: frozenset[Flag] = frozenset({"foreign"})
+_SEARCHED = frozenset({"query", "queries"})
 _SILENT = frozenset(
     {"id", "status", "role", "name", "filename", "cache_control", "citations", "annotations", "logprobs", "signature"}
     | {"encrypted_content", "reasoning", "reasoning_content", "summary", "thought", "thoughtSignature", "is_error"}

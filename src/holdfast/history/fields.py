@@ -260,6 +260,24 @@ OPENAI_RESPONSES_FIELDS = _kinds(
 )
 """Items of Responses, and the parts of messages and of results."""
 
+_NEWER = frozenset({"phase", "namespace", "caller", "async", "prompt_cache_breakpoint"})
+"""Fields that only OpenAI knows: Codex's requests with them are refused elsewhere (codex#10832, codex2api#406)."""
+
+
+def _without(kinds: Kinds, names: frozenset[str]) -> Kinds:
+    """Return the kinds without the fields of these names, here and in the objects within."""
+    return _kinds(
+        kinds.by,
+        {
+            kind: Fields(fields.names - names, tuple((key, _without(inner, names)) for key, inner in fields.within))
+            for kind, fields in kinds.fields.items()
+        },
+    )
+
+
+RESPONSES_COMPATIBLE = _without(OPENAI_RESPONSES_FIELDS, _NEWER)
+"""Items of Responses, the fields known to other services too."""
+
 
 def _chat(parts: Mapping[str, Fields], call: str, messages: Mapping[str, str], *, judged: str = "") -> Kinds:
     """Return the messages of Chat, whose contents and calls are the same for every role."""

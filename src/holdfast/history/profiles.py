@@ -15,12 +15,20 @@ import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.history.fields import ANTHROPIC_FIELDS as _ANTHROPIC_FIELDS
-from holdfast.history.fields import COMPATIBLE, COMPATIBLE_THINKING, EVERYWHERE
+from holdfast.history.fields import COMPATIBLE, COMPATIBLE_THINKING, EVERYWHERE, RESPONSES_COMPATIBLE
 from holdfast.history.fields import GEMINI_FIELDS as _GEMINI_FIELDS
 from holdfast.history.fields import MISTRAL_FIELDS as _MISTRAL_FIELDS
 from holdfast.history.fields import OPENAI_CHAT_FIELDS as _CHAT_FIELDS
 from holdfast.history.fields import OPENAI_RESPONSES_FIELDS as _RESPONSES_FIELDS
 from holdfast.history.rules.profile import MediaLimits, Profile, RuleEvidence, TextLimits
+from holdfast.history.rules.unknown_kinds import (
+    CALL_FIELDS,
+    LEGACY,
+    OPENAIS_OWN,
+    UNKNOWN_TO_MISTRAL,
+    unknown_kinds,
+    unknown_to_any,
+)
 
 _OF_THE_FORMAT = "field-mistyped"
 """The rule that every provider enforces: the format itself does not allow such fields."""
@@ -46,27 +54,22 @@ def _known(
     return MappingProxyType({rule: evidence for evidence, rules in by_evidence.items() for rule in rules.split()})
 
 
-def _words(**by_format: str) -> Mapping[str, frozenset[str]]:
-    """Return the unknown names of each format; the format's name has an underscore."""
-    return MappingProxyType({form.replace("_", "-"): frozenset(words.split()) for form, words in by_format.items()})
-
-
 _PAIRING = "call-without-result result-without-call duplicate-result result-not-adjacent"
 _IDS = "duplicate-call-id call-id-missing result-id-missing"
 _RUMOURS = "tool-not-declared media-too-large nul"
 _WORD = re.compile(r"[a-zA-Z0-9_-]+")
 _ANY_NAME = re.compile(r".+", re.DOTALL)
-_LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
 
-_UNKNOWN_TO_MISTRAL = f"{_LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"
-_CALL_FIELDS = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
 
 # Rules that Claude enforces wherever it runs, so they apply to Bedrock too.
 _CLAUDE = """
 unknown-role late-system last-not-user block-misplaced arguments-not-object media-invalid server-call-without-result
 server-result-without-call thinking-unsigned thinking-foreign thinking-altered thinking-not-first thinking-forbidden
-pdf-unreadable pdf-too-large
+thinking-last pdf-unreadable pdf-too-large server-call-id error-result-not-text error-result-empty
 """
+
+_CLAUDES_PAGES = "citations-mixed server-tool-unknown text-beside-program"
+"""Rules of Anthropic's pages on citations and search results, on its own tools, and on programmatic tool calling."""
 
 
 class _Pdf(TypedDict):
@@ -99,7 +102,7 @@ OPENAI_CHAT = Profile(
     texts=msgspec.structs.replace(_OPENAI_TEXTS, depth=125),
     media=_OPENAI_MEDIA,
     fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
-    unknown=_words(
+    unknown=unknown_kinds(
         openai_chat="assistant/untyped assistant/mistyped assistant/thinking user/bare-image tool/image_url"
         " tool/bare-image user/video_url"
     ),
@@ -118,9 +121,9 @@ OPENAI_RESPONSES = Profile(  # it pairs calls and outputs anywhere: adjacency is
     id_length=64,
     makers=frozenset({"openai"}),
     texts=_OPENAI_TEXTS,
-    unknown=_words(
+    unknown=unknown_kinds(
         openai_responses="user/text user/output_text system/text system/output_text assistant/text assistant/input_text"
-        " tool/text tool/output_text"
+        " tool/text tool/output_text assistant/compaction_summary"
     ),
     media=_OPENAI_MEDIA,
     keeps=True,
@@ -129,11 +132,11 @@ OPENAI_RESPONSES = Profile(  # it pairs calls and outputs anywhere: adjacency is
 ANTHROPIC = Profile(
     name="anthropic",
     rules=_known(
-        documented="result-not-first reference-not-declared",
-        quoted=f"{_CLAUDE} no-messages empty-content {_PAIRING} duplicate-call-id reused-call-id"
+        documented=f"{_CLAUDES_PAGES} result-not-first reference-not-declared",
+        quoted=f"{_CLAUDE} cache-mark-order no-messages empty-content {_PAIRING} duplicate-call-id reused-call-id"
         " call-id-missing call-id-charset blank-text blank-block first-not-user tool-name-illegal media-too-large"
         " too-much-media lone-surrogate nul too-many-cache-marks unknown-field tools-not-declared",
-        inherent="malformed-message arguments-type foreign-content result-id-missing media-unseen",
+        inherent="malformed-message arguments-type foreign-content result-id-missing media-unseen caller-unknown",
         hearsay="call-id-length tool-not-declared consecutive-roles results-split",  # joined today, refused once
     ),
     id_length=64,
@@ -143,7 +146,7 @@ ANTHROPIC = Profile(
     joins=True,
     marks=4,
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
-    unknown=_words(anthropic=_CALL_FIELDS),
+    unknown=unknown_kinds(anthropic=CALL_FIELDS),
     media=MediaLimits(  # 100; and 32 MB a request, documented
         size=5_000_000, crowded=20, crowded_side=2_000, most=100, count=100, total=22_000_000, **_CLAUDES_PDF
     ),
@@ -183,7 +186,7 @@ MISTRAL = Profile(
     makers=frozenset({"mistral"}),
     fields=MappingProxyType({"openai-chat": _MISTRAL_FIELDS}),
     media=MediaLimits(most=8),
-    unknown=_words(openai_chat=_UNKNOWN_TO_MISTRAL),
+    unknown=unknown_kinds(openai_chat=UNKNOWN_TO_MISTRAL),
 )
 MISTRAL_TEMPLATES = Profile(  # Mistral's models with chat templates, as vLLM and llama.cpp run them; they read thinking
     name="mistral-templates",
@@ -199,24 +202,26 @@ MISTRAL_TEMPLATES = Profile(  # Mistral's models with chat templates, as vLLM an
     id_exact=True,
     id_pattern=MISTRAL.id_pattern,
     makers=frozenset({"mistral"}),
-    unknown=_words(openai_chat=f"{_UNKNOWN_TO_MISTRAL} assistant/thinking"),  # its older templates take texts only
+    unknown=unknown_kinds(
+        openai_chat=f"{UNKNOWN_TO_MISTRAL} assistant/thinking"
+    ),  # its older templates take texts only
 )
 BEDROCK = Profile(
     name="bedrock",
     rules=_known(
         verified="call-id-length call-id-charset tool-name-illegal call-id-missing result-id-missing",
         recorded="media-unseen",
-        documented="result-not-first reference-not-declared",
+        documented=f"{_CLAUDES_PAGES} cache-mark-order result-not-first reference-not-declared",
         quoted=f"{_CLAUDE} {_PAIRING} results-split duplicate-call-id consecutive-roles first-not-user blank-text"
         " blank-block empty-content tools-not-declared unknown-field",
-        inherent="no-messages malformed-message lone-surrogate arguments-type foreign-content",
+        inherent="no-messages malformed-message lone-surrogate arguments-type foreign-content caller-unknown",
         hearsay=f"{_RUMOURS} reused-call-id blank-result",
     ),
     id_length=64,
     id_pattern=_WORD,
     makers=frozenset({"anthropic", "bedrock"}),
     fields=MappingProxyType({"anthropic": _ANTHROPIC_FIELDS}),
-    unknown=_words(anthropic=_CALL_FIELDS),
+    unknown=unknown_kinds(anthropic=CALL_FIELDS),
     media=MediaLimits(size=3_750_000, crowded=20, crowded_side=2_000, **_CLAUDES_PDF),  # Claude's
 )
 DEEPSEEK = Profile(
@@ -228,13 +233,14 @@ DEEPSEEK = Profile(
         " reference-not-declared media-invalid thinking-required thinking-foreign server-call-foreign"
         " tool-name-illegal",
         quoted="consecutive-roles media-unseen",
+        inherent="caller-unknown",
         hearsay="tool-not-declared media-too-large",
     ),
     in_items=frozenset({"reused-call-id"}),
     name_pattern=_ANY_NAME,
     makers=frozenset({"deepseek"}),
-    unknown=_words(
-        openai_chat=f"{_LEGACY} user/input_audio user/bare-image tool/bare-image assistant/untyped"
+    unknown=unknown_kinds(
+        openai_chat=f"{LEGACY} user/input_audio user/bare-image tool/bare-image assistant/untyped"
         " assistant/mistyped assistant/reasoning assistant/thinking",
         anthropic="user/container_upload user/search_result user/tool_addition user/tool_removal assistant/compaction"
         " assistant/fallback assistant/mcp_tool_listing tool/search_result tool/browser_state",
@@ -252,18 +258,8 @@ COHERE = Profile(
     ),
     name_pattern=_ANY_NAME,
     makers=frozenset({"cohere"}),
-    unknown=_words(openai_chat=f"{_LEGACY} user/file user/input_audio assistant/thinking"),
+    unknown=unknown_kinds(openai_chat=f"{LEGACY} user/file user/input_audio assistant/thinking"),
 )
-
-
-def _unknown_to(profiles: tuple[Profile, ...]) -> Mapping[str, frozenset[str]]:
-    forms = dict.fromkeys(form for profile in profiles for form in profile.unknown)
-    return MappingProxyType(
-        {
-            form: frozenset[str]().union(*(profile.unknown.get(form, frozenset()) for profile in profiles))
-            for form in forms
-        }
-    )
 
 
 OPENAI_COMPATIBLE = Profile(  # the rules of all such services, including DeepSeek, Mistral and Cohere
@@ -282,8 +278,11 @@ OPENAI_COMPATIBLE = Profile(  # the rules of all such services, including DeepSe
     id_length=40,
     calls=128,
     texts=_OPENAI_TEXTS,
-    unknown=_unknown_to((OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
-    fields=MappingProxyType({"openai-chat": COMPATIBLE}),
+    unknown=unknown_to_any(
+        (each.unknown for each in (OPENAI_CHAT, OPENAI_RESPONSES, MISTRAL, DEEPSEEK, COHERE)),
+        openai_responses=OPENAIS_OWN,
+    ),
+    fields=MappingProxyType({"openai-chat": COMPATIBLE, "openai-responses": RESPONSES_COMPATIBLE}),
     thinking_fields=MappingProxyType({"openai-chat": COMPATIBLE_THINKING}),
 )
 
@@ -333,12 +332,12 @@ ANY = Profile(
     fields=MappingProxyType(
         {
             "openai-chat": EVERYWHERE,
-            "openai-responses": _RESPONSES_FIELDS,
+            "openai-responses": RESPONSES_COMPATIBLE,
             "anthropic": _ANTHROPIC_FIELDS,
             "gemini": _GEMINI_FIELDS,
         }
     ),
-    unknown=_unknown_to(_PROVIDERS),
+    unknown=unknown_to_any(each.unknown for each in _PROVIDERS),
     media=MediaLimits(
         types=MediaLimits().types & GEMINI.media.types,
         size=3_750_000,

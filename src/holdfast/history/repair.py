@@ -65,6 +65,8 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     from holdfast.history.repairs.call_limit import split_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.content import content_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.draft import arrange  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.endings import ending_edits  # noqa: PLC0415 - see above
+    from holdfast.history.repairs.moves import move_edits  # noqa: PLC0415 - see above
     from holdfast.history.repairs.order import Turns  # noqa: PLC0415 - see above
     from holdfast.history.repairs.pairing import id_edits, result_edits  # noqa: PLC0415 - see above
 
@@ -73,6 +75,7 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
         *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
+    edits += move_edits(shape, found, pairing, edits, enforced=enforced, frozen=frozen)
     staying = (AddResult, QuoteArguments, Rename, SetId)
     in_place = not shape.joined and all(each.rule in _IN_PLACE or each.rule == "last-not-user" for each in found)
     if in_place and all(isinstance(edit, staying) for edit in edits):
@@ -83,7 +86,13 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     joined = any(isinstance(edit, Merge) and edit.role == "assistant" for edit in edits)
     if profile.calls is not None and (joined or any(each.rule == "too-many-calls" for each in found)):
         edits += split_edits(arrange(shape, edits), pairing, profile.calls, frozen)
+    if "thinking-last" in enforced and _thinks(shape):
+        edits += ending_edits(arrange(shape, edits), frozen=frozen, joins=profile.joins)
     return tuple(edits)
+
+
+def _thinks(shape: Shape) -> bool:
+    return any(item.kind == "thinking" for message in shape.messages for item in message.items)
 
 
 def _stay_in_turn(places: list[int], shape: Shape, found: list[RuleFinding], enforced: frozenset[str]) -> bool:

@@ -52,6 +52,11 @@ Flag = Literal[
     "holds-calls",  # a result in a message that also has calls
     "second",  # it is in a part that holds another kind too
     "old-kind",  # a result of the legacy kind without an id
+    "failed-empty",  # a result that reports an error, without a text
+    "failed-blocks",  # a result that reports an error, with blocks that are no texts
+    "other-picture",  # an image in the form of another provider or program, or a result with one
+    "server-id",  # the id of a provider-run call, or of its result, that the provider would not give
+    "server-name",  # a provider-run call of a tool that the provider does not have
 ]
 
 MessageFlag = Literal[
@@ -86,7 +91,10 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     `id` pairs a call with its result; without one, pairing is by name and position. `maker` is the provider that
     signed thinking, if known. `digest` is equal for equal contents of results and of signed thinking, `seal` for equal
     signatures. `references` are the tools that a result refers to, `marks` counts cache
-    markers. `kind_names` name it and its parts where not every provider knows their kind: `user/file`.
+    markers, and `lifetimes` says how long each of them holds, in order. `citing` tells of its documents, in order, of
+    which kind each is and whether it is cited. `caller` is the provider-run call that made a call. `kind_names` name it
+    and its parts where not every provider knows their kind: `user/file`. In a result, `media_at` are the places of its
+    `media`, and `files` those of all parts that a user's message may hold too, but for texts.
     """
 
     kind: Kind
@@ -102,6 +110,11 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     seal: int = 0
     marks: int = 0
     kind_names: tuple[str, ...] = ()
+    lifetimes: tuple[str, ...] = ()
+    citing: tuple[tuple[str, bool], ...] = ()
+    caller: str | None = None
+    media_at: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @property
     def message(self) -> int:
@@ -192,6 +205,9 @@ class Shape(msgspec.Struct, frozen=True):
 
 NO_FLAGS: frozenset[Flag] = frozenset()
 
+LONG_LIVED, SHORT_LIVED = "1h", "5m"
+"""How long a cache marker holds."""
+
 SERVED: frozenset[Kind] = frozenset({"server-call", "server-result"})
 """The calls that the provider runs itself, and their results. After a message that ends in one, the provider paused; it
 continues when it gets the message back."""
@@ -205,6 +221,9 @@ NO_RESULT = "No result was recorded for this call; it may or may not have run."
 NO_USER = "(No message of the user is recorded here.)"
 NO_RESPONSE = "(No response is recorded here.)"
 """Placeholders for messages that a provider requires."""
+
+PICTURES_IN_RESULTS = frozenset({"tool/image_url", "tool/bare-image"})
+"""The names of images in results, which may go to a user's message."""
 
 _MADE_UP = frozenset(
     {

@@ -23,8 +23,8 @@ Json = dict[str, object]
 USER: Json = {"role": "user", "content": "hi"}
 PDF: Json = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjc="}}
 NO_PNG: Json = {**PDF, "type": "image"}
-FETCH: Json = {"type": "server_tool_use", "id": "srv_1", "name": "web_fetch", "input": {"url": "x"}}
-FETCHED: Json = {"type": "web_fetch_tool_result", "tool_use_id": "srv_1", "content": {"type": "web_fetch_result"}}
+FETCH: Json = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_fetch", "input": {"url": "x"}}
+FETCHED: Json = {"type": "web_fetch_tool_result", "tool_use_id": "srvtoolu_1", "content": {"type": "web_fetch_result"}}
 SIGNED: Json = {"type": "thinking", "thinking": "so", "signature": "c2ln"}
 
 
@@ -60,7 +60,8 @@ VALID = {
     "texts and blocks": [USER, assistant(text("a")), user(text("b"), PDF)],
     "parallel calls": [USER, assistant(use("a"), use("b")), user(result("b"), result("a"), text("and"))],
     "a result without content": [USER, assistant(use("a")), user({"type": "tool_result", "tool_use_id": "a"})],
-    "a result of blocks": [USER, assistant(use("a")), user(result("a", [text("x"), PDF], is_error=True))],
+    "a result of blocks": [USER, assistant(use("a")), user(result("a", [text("x"), PDF]))],
+    "an error in words": [USER, assistant(use("a")), user(result("a", [text("x"), text("y")], is_error=True))],
     "thinking": [USER, assistant(SIGNED, {"type": "redacted_thinking", "data": "x"}, use("a")), user(result("a"))],
     "a tool of the provider": [USER, assistant(FETCH, FETCHED, text("read")), USER],
     "a tool of the provider that a client's call holds up": [
@@ -197,10 +198,10 @@ def test_calls_in_another_providers_field_are_not_lost() -> None:
 
 
 def test_bytes_are_not_quoted_as_words() -> None:
-    shot: Json = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo" * 200}
-    done = repaired(USER, assistant(use("a")), user(result("a", [text("a shot"), shot])))
+    clip: Json = {"type": "audio", "mimeType": "audio/wav", "data": "iVBORw0KGgo" * 200}
+    done = repaired(USER, assistant(use("a")), user(result("a", [text("a clip"), clip])))
     (block,) = as_array(as_object(done.messages[2])["content"])
-    assert str(as_object(block)["content"]).startswith("a shot\n{")
+    assert str(as_object(block)["content"]).startswith("a clip\n{")
     assert "(2200 characters of base64, left out)" in str(block)
 
 

@@ -357,10 +357,10 @@ def test_a_text_in_the_words_of_another_role_is_said_in_its_own() -> None:
 
 
 def test_content_that_cannot_be_sent_is_said_in_words() -> None:
-    image: Json = {"type": "input_image", "image_url": {"url": "https://x/y.png"}}
-    done = repaired(user(text("see"), image))
+    clip: Json = {"type": "input_video", "video_url": {"url": "https://x/y.mp4"}}
+    done = repaired(user(text("see"), clip))
     assert done[0]["content"][0] == text("see")
-    assert "https://x/y.png" in done[0]["content"][1]["text"]
+    assert "https://x/y.mp4" in done[0]["content"][1]["text"]
 
 
 @pytest.mark.parametrize("raw", ["words", 7, {"content": "words"}, {"role": "x", "content": "words"}, {"type": "x"}])

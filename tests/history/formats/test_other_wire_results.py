@@ -115,7 +115,7 @@ def test_what_a_result_says_in_the_field_of_another_wire_is_what_it_says(
 @pytest.mark.parametrize("profile", PAIRS["anthropic"])
 @pytest.mark.parametrize("said_after", [{"type": "text", "text": "so"}, {}])
 def test_a_server_call_without_a_result_is_repaired_unless_it_ends_its_response(said_after: Json, profile: str) -> None:
-    search: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    search: Json = {"type": "server_tool_use", "id": "srvtoolu_s", "name": "web_search", "input": {}}
     history: list[object] = [user_message("anthropic", "begin"), {"role": "assistant", "content": [search, said_after]}]
     repaired = repair(history, format="anthropic", profile=profile)
     assert repaired.remaining == ()

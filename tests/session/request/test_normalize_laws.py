@@ -164,3 +164,21 @@ def test_where_text_may_not_follow_a_call_it_stands_before_it_although_thinking_
         answer = normalize(fold(journal), PROFILES[profile]).messages[1]
         assert isinstance(answer, AssistantMessage)
         assert [type(part) for part in answer.parts[1:]] == [type(parts[at]) for at in order]
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "bedrock"])
+def test_thinking_at_the_end_of_an_answer_is_not_sent_where_it_is_refused(profile: str) -> None:
+    thought = ThinkingPart("hm", signature="sig", provider="anthropic")
+    for parts in ((TextPart("one"), thought), (TextPart("one"), thought, TextPart(" "))):
+        ended = ResponseEnded(step=1, model="anthropic:m", parts=parts, usage=Usage())
+        conversation = fold(
+            [opened, ModelChanged(model="anthropic:m"), BEGUN, ended, PromptAccepted(turn=10, text="y")]
+        )
+        admitted = validate_request(conversation, PROFILES[profile])
+        assert admitted.violations == ()  # it was known before, nothing had to be repaired
+        answer = admitted.conversation.messages[1]
+        assert isinstance(answer, AssistantMessage)
+        assert answer.parts == (TextPart("one"),)
+        kept = normalize(conversation, PROFILES["deepseek"]).messages[1]
+        assert isinstance(kept, AssistantMessage)
+        assert thought in kept.parts

@@ -46,6 +46,12 @@ ID = "String should match pattern '^[a-zA-Z0-9_-]+$'"
 NAME = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
 BAD_JSON = "The request body is not valid JSON: "
 CACHED = {"cache_control": {"type": "ephemeral"}}
+AN_HOUR: Json = {"type": "ephemeral", "ttl": "1h"}
+SHORTER_FIRST = (
+    "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed"
+    " in the following order: `tools`, `system`, `messages`."
+)
+PICTURE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}}
 ON: Json = {"type": "enabled", "budget_tokens": 1024}
 ADVICE_RESULT: Json = {"type": "advisor_result", "text": "x"}
 ADVISED: Json = {"type": "advisor_tool_result", "tool_use_id": "s1", "content": ADVICE_RESULT}
@@ -98,6 +104,35 @@ REFUSED: list[tuple[str, object, str]] = [
         "a result that may be an error",
         anthropic(USER, assistant(use("a")), user(result("a") | {"is_error": "no"})),
         "messages.2.content.0.tool_result.is_error: Input should be a valid boolean",
+    ),
+    (
+        "an error with an image",
+        anthropic(USER, assistant(use("a")), user(result("a", [text("no"), PICTURE]) | {"is_error": True})),
+        "messages.2.content.0.tool_result: all content must be type `text` if `is_error` is true",
+    ),
+    (
+        "an error without words",
+        anthropic(USER, assistant(use("a")), user(result("a", "") | {"is_error": True})),
+        "messages.2.content.0.tool_result: content cannot be empty if `is_error` is true",
+    ),
+    (
+        "an hour behind five minutes, inside a result",
+        anthropic(
+            user(text("x", **CACHED)), assistant(use("a")), user(result("a", [text("x", cache_control=AN_HOUR)]))
+        ),
+        f"messages.2.content.0.tool_result.content.0.cache_control.ttl: {SHORTER_FIRST}",
+    ),
+    (
+        "an hour in the system prompt behind five minutes of a tool",
+        anthropic(
+            USER, tools=[{"name": "read", "input_schema": SCHEMA} | CACHED], system=[text("x", cache_control=AN_HOUR)]
+        ),
+        f"system.0.cache_control.ttl: {SHORTER_FIRST}",
+    ),
+    (
+        "thinking behind the words",
+        anthropic(USER, assistant(FIRST, text("so"), SECOND), USER, thinking=ON),
+        "messages.1: The final block in an assistant message cannot be `thinking`.",
     ),
     ("a number of tokens as text", anthropic(USER, max_tokens="1"), "max_tokens: Input should be a valid integer"),
     ("no message", anthropic(), "messages: at least one message is required"),
@@ -287,7 +322,13 @@ GOOD = GOOD_ANTHROPIC | {
     "earlier thinking removed": anthropic(
         USER, assistant(text("x")), USER, assistant(FIRST, use("a")), user(result("a")), thinking=ON
     ),
-    "earlier thinking in another order": anthropic(USER, assistant(SECOND, FIRST), USER, assistant(text("x")), USER),
+    "earlier thinking in another order": anthropic(
+        USER, assistant(SECOND, FIRST, text("x")), USER, assistant(text("x")), USER
+    ),
+    "thinking that the next message goes on from": anthropic(
+        USER, assistant(text("x"), FIRST), assistant(text("y")), USER, thinking=ON
+    ),
+    "an hour before five minutes": anthropic(user(text("x", cache_control=AN_HOUR), text("y", **CACHED))),
     "a second step that does not think": anthropic(
         USER, assistant(FIRST, use("a")), user(result("a")), assistant(use("b")), user(result("b")), thinking=ON
     ),

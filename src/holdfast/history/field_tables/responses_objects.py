@@ -41,12 +41,13 @@ _COMMAND: FieldTable = {
 }
 _ADDRESS: FieldTable = {"pattern": TEXT, "url": TEXT}  # Codex may leave out either
 _ABSENT = Literal["(no value is allowed)"]
+_UNSEARCHED: FieldTable = {"query": _ABSENT, "queries": _ABSENT}
 _SEARCHES = {
     "": {"type!": str},
     "search": {"query": str, "queries": list[str] | None, "sources": MAPS},
-    "open_page": {"url": TEXT, "query": _ABSENT, "queries": _ABSENT},
-    "find_in_page": _ADDRESS,
-    "find": _ADDRESS,
+    "open_page": {"url": TEXT, **_UNSEARCHED},
+    "find_in_page": {**_ADDRESS, **_UNSEARCHED},
+    "find": {**_ADDRESS, **_UNSEARCHED},
 }
 _DONE: FieldTable = {"status": Literal["in_progress", "completed", "incomplete"] | None}
 _OWN: FieldTable = {"id?": TEXT}

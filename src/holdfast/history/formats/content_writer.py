@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
+import msgspec
+
 from holdfast.history.draft_messages import DraftPart
 from holdfast.history.formats.format import as_array, as_object, block_text, is_array, is_object, quoted, words
 from holdfast.history.shape import Path
@@ -19,6 +21,10 @@ def raw_at(path: Path, messages: Sequence[object]) -> object:
     for key in path:
         raw = as_object(raw).get(key) if isinstance(key, str) else as_array(raw)[key]
     return raw
+
+
+MOVED = "[An image or a file that was here follows in the user's message.]"
+"""What stays in the place of an image or a file that moves."""
 
 
 def note_block(left_out: Sequence[tuple[int, str]]) -> str:
@@ -38,15 +44,37 @@ def edited_content(
 ) -> object:
     """Return the new content of a result: filled if nothing else is left, with a note in place of bad media."""
     reasons = dict(piece.left_out)
+    moved = {path[-1] for path in piece.moved}
     which = -1
     result: list[object] = []
-    for part in parts:
+    for at, part in enumerate(parts):
         which += (media := is_media(part))
         if media and which in reasons:
             result.append(text(note_block([(which, reasons[which])])))
+        elif at in moved:
+            result.append(text(MOVED))
         elif piece.text is None or not _is_blank(part):
             result.append(part)
     return result if result or piece.text is None else piece.text
+
+
+def content_as_text(
+    content: object,
+    piece: DraftPart,
+    *,
+    fits: Callable[[object], bool],
+    is_media: Callable[[object], bool],
+    text: Callable[[str], object],
+) -> object:
+    """Return the content with texts in place of all that does not fit: one text if there is nothing else."""
+    if not is_array(content):
+        return words(content)
+    plain = msgspec.structs.replace(piece, text=None)
+    parts = as_array(edited_content(content, plain, is_media=is_media, text=text))
+    values = [part if fits(part) else words(part) for part in parts]
+    if all(block_text(value) is not None or isinstance(value, str) for value in values):
+        return "\n".join(words(value) for value in values)
+    return [text(value) if isinstance(value, str) else value for value in values]
 
 
 def _is_blank(part: object) -> bool:

@@ -19,7 +19,6 @@ from holdfast.history.field_types import unfamiliar_messages, with_faults
 from holdfast.history.fields import CONTENT_FIELDS, Kinds, unknown_fields
 from holdfast.history.formats.shape_marks import marked, typed_messages, with_unknown_fields
 from holdfast.history.formats.strings import with_strings
-from holdfast.history.media.images import type_of
 from holdfast.history.rules.profile import TextLimits
 from holdfast.history.shape import Grammar, Item, Message, MessageFlag, Path, Role, Shape
 from holdfast.text import valid_unicode
@@ -195,46 +194,6 @@ def cleaned(raw: object) -> object:
     return raw
 
 
-def declare_media(raw: object, path: Path) -> object:
-    """Return `raw` with the images and files at the path declared as the type of their bytes, if known."""
-    if not path:
-        return _declared(raw)
-    key, rest = path[0], path[1:]
-    if is_object(raw) and isinstance(key, str):
-        return {**raw, key: declare_media(raw.get(key), rest)}
-    return [declare_media(each, rest) if at == key else each for at, each in enumerate(as_array(raw))]
-
-
-_TYPES = ("media_type", "mimeType", "mime_type")
-
-
-def _declared(raw: object) -> object:
-    if is_array(raw):
-        return [_declared(each) for each in raw]
-    if not is_object(raw):
-        return raw
-    result = {key: _declared(value) for key, value in raw.items()}
-    for key, value in raw.items():
-        if isinstance(value, str) and key in _TYPES:
-            result[key] = type_of(str(raw.get("data"))) or value
-        elif isinstance(value, str) and key == "data" and not any(isinstance(raw.get(each), str) for each in _TYPES):
-            result["media_type" if raw.get("type") == "base64" else "mimeType"] = type_of(
-                value
-            )  # Anthropic's, Gemini's
-        elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
-            result[key] = _declared_url(value, key)
-    return result
-
-
-def _declared_url(url: str, key: str) -> str:
-    head, _, data = url.partition(",")
-    if url.startswith("data:") and (found := type_of(data)):
-        return f"data:{found};{head.partition(';')[2]},{data}"
-    if key == "file_data" and (found := type_of(url)):
-        return f"data:{found};base64,{url}"
-    return url
-
-
 # --- for the formats -------------------------------------------------------------------------------------------------
 
 
@@ -263,7 +222,7 @@ def as_text(raw: object) -> str | None:
     return raw if isinstance(raw, str) and raw else None
 
 
-_ELSEWHERE = ("parts", "text", "message")
+_ELSEWHERE = ("parts", "text", "message", "blocks", "items")
 
 
 def not_a_message(index: int, flag: MessageFlag, written: str | None = None) -> Message:
@@ -348,6 +307,7 @@ def quoted(label: str, text: str) -> str:
 
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
 _BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
+_SEALED_FIELDS = {"encrypted_content", "encrypted_index"}
 _BYTE_FIELDS = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
 
 
@@ -376,10 +336,14 @@ def block_text(raw: object) -> str | None:
 def _without_bytes(raw: object) -> object:
     """Return `raw` with a note in place of files in base64, which cannot be read as text."""
     if is_object(raw):
-        return {
-            key: f"({len(value)} characters of base64, left out)"
-            if key in _BYTE_FIELDS and isinstance(value, str) and _BYTES.fullmatch(value)
-            else _without_bytes(value)
-            for key, value in raw.items()
-        }
+        return {key: _readable(key, value) for key, value in raw.items()}
     return [_without_bytes(value) for value in raw] if is_array(raw) else raw
+
+
+def _readable(key: str, value: object) -> object:
+    """Return the value of a field, a note if it is a file, or text that only the provider can read."""
+    if key in _BYTE_FIELDS and isinstance(value, str) and _BYTES.fullmatch(value):
+        return f"({len(value)} characters of base64, left out)"
+    if key in _SEALED_FIELDS and isinstance(value, str) and value:
+        return "(encrypted, left out)"
+    return _without_bytes(value)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, picture_item
 from holdfast.history.formats.content_writer import note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
@@ -182,7 +182,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("other", role, path, flags=_NOTHING)
     item = _item(path, role, raw, key)
     if item is None and role != "system" and not key:
-        item = result_of_another(path, role, raw, Gemini.grammar)
+        item = result_of_another(path, role, raw, Gemini.grammar) or picture_item(path, role, raw, Gemini.name)
     item = item or Item("other", role, path, flags=FOREIGN_BLOCKS)
     signature = None if item.kind == "other" or not is_object(part) else signature_of(raw)
     if signature is None or (signature and field(raw, "thoughtSignature") == UNSIGNED):
@@ -268,7 +268,7 @@ def _media(raw: object) -> Media | None:
         return Media(declared) if declared is not None and declared.startswith("image/") else Media()
     if data is None:
         return None
-    padding = "=" * (-len(data) % 4)
+    padding = "" if data.startswith("data:") else "=" * (-len(data) % 4)
     if declared is None or declared.startswith("image/") or declared == "application/octet-stream":
         return inspect_base64(declared or "no type", data.translate(STANDARD) + padding)
     if declared == pdf.TYPE:

@@ -14,7 +14,15 @@ from typing import cast
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, empty_flags, foreign
+from holdfast.history.formats.content_reader import (
+    BLANK,
+    FOREIGN_BLOCKS,
+    content_of,
+    empty_flags,
+    foreign,
+    picture_item,
+    result_of_parts,
+)
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -46,7 +54,7 @@ from holdfast.history.formats.openai_chat_writer import (
 )
 from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
 from holdfast.history.media.images import inspect_image_address
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, MessageFlag, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, MessageFlag, Path, Role, is_synthetic
 
 _USER_KINDS = frozenset({"text", "image_url", "input_audio", "file", "video_url"})
 _KINDS: dict[Role, frozenset[str]] = {
@@ -287,7 +295,7 @@ def _result(index: int, raw: Json) -> Item:
         return other_field
     call = as_text(raw.get("tool_call_id"))
     flags: set[Flag] = set()
-    media: list[Media] = []
+    parts: list[Item] = []
     kind_names: tuple[str, ...] = ()
     text = content if isinstance(content, str) else ""
     if raw.get("role") == "function":
@@ -306,8 +314,6 @@ def _result(index: int, raw: Json) -> Item:
     elif not isinstance(content, str):
         parts = list(content_of((index, "content"), "tool", content, _part))
         text = json_text(content)
-        media = [each for part in parts for each in part.media]
-        kind_names += tuple(word for part in parts for word in part.kind_names)
         if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
@@ -318,18 +324,12 @@ def _result(index: int, raw: Json) -> Item:
         flags.add("blank")
     if is_synthetic(text):
         flags.add("synthetic")
+    if any("other-picture" in part.flags for part in parts):
+        flags.add("other-picture")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item(
-        "result",
-        "tool",
-        (index,),
-        call,
-        name_of(raw),
-        kinds,
-        digest=digest(text),
-        media=tuple(media),
-        kind_names=kind_names,
-    )
+    item = result_of_parts((index,), "tool", call, kinds, parts)
+    kind_names += item.kind_names
+    return msgspec.structs.replace(item, name=name_of(raw), digest=digest(text), kind_names=kind_names)
 
 
 def _part(path: Path, role: Role, part: object) -> Item:
@@ -359,7 +359,8 @@ def _unusual(path: Path, role: Role, part: object) -> Item:
     raw = as_object(part)
     if role == "assistant" and raw.get("type") == "thinking" and _is_thought(raw.get("thinking")):
         return Item("thinking", role, path, kind_names=_by(role, "thinking"))
-    return foreign(path, role, part)
+    known = _by(role, "image_url") if role in ("user", "tool") else ()
+    return picture_item(path, role, part, OpenAIChat.name, kind_names=known) or foreign(path, role, part)
 
 
 def _is_thought(raw: object) -> bool:
@@ -386,7 +387,7 @@ def _image(path: Path, role: Role, image: object) -> Item:
             path,
             flags=_SPELLING,
             media=(inspect_image_address(url),),
-            kind_names=_by(role, "bare-image"),
+            kind_names=(*_by(role, "bare-image"), *(_by(role, "image_url") if role == "tool" else ())),
         )
     return Item("media", role, path, media=(inspect_image_address(url),), kind_names=_by(role, "image_url"))
 

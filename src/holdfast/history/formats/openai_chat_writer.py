@@ -11,12 +11,13 @@ from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.fields import CONTENT_FIELDS
-from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,
     as_object,
     as_text,
+    block_text,
     is_arguments,
     is_array,
     is_object,
@@ -233,7 +234,7 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
         base = _with_legal_name({**base, "role": "tool"})
     if piece.name != piece.item.name and ("name" in base or base.get("role") == "function"):
         base["name"] = piece.name
-    if piece.text is not None or piece.as_text or piece.left_out:
+    if piece.text is not None or piece.as_text or piece.left_out or piece.moved:
         base["content"] = _result_content(piece, base.get("content"))
     notes: list[object] = [piece.quotation] if piece.quoted_fields else []
     if calls := calls_in(base):
@@ -248,11 +249,16 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
 def _result_content(piece: DraftPart, content: object) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
     if piece.as_text:
-        text = words(content)
-        return text if text.strip() or piece.text is None else piece.text
+        text = content_as_text(content, piece, fits=_fits_result, is_media=_is_image, text=_text)
+        return piece.text if piece.text is not None and isinstance(text, str) and not text.strip() else text
     if not is_array(content):
         return content if piece.text is None else piece.text
     return edited_content(content, piece, is_media=_is_image, text=_text)
+
+
+def _fits_result(part: object) -> bool:
+    """Return whether a part of a result stays as it is when the others become text."""
+    return block_text(part) is not None or _is_image(part)
 
 
 def _is_image(part: object) -> bool:

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, empty_flags, foreign
+from holdfast.history.formats.content_reader import (
+    BLANK,
+    FOREIGN_BLOCKS,
+    content_of,
+    empty_flags,
+    foreign,
+    picture_item,
+    result_of_parts,
+)
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -30,6 +38,7 @@ from holdfast.history.formats.format import (
 from holdfast.history.formats.openai_responses_writer import (
     CALLS,
     CONTENT_TYPES,
+    FORMER_KINDS,
     RESPONSES_ROLES,
     RESULTS,
     TEXTUAL,
@@ -154,20 +163,26 @@ def _item(index: int, kind: str, raw: Json) -> Item | None:
         item = Item("other", "assistant", (index,), flags=frozenset({"reference"}), kind_names=kind_names)
     elif kind.endswith(("_call", "_output")) and kind not in _OTHERS | _SERVED:
         item = Item("other", "assistant", (index,), name=kind, flags=FOREIGN_BLOCKS)
-    elif kind in _OTHERS | _SERVED:
-        nameless = kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None
-        kind_names = ("assistant/tool-search-without-id",) if nameless else ()
-        sealed = kind == "compaction" and as_text(raw.get("encrypted_content"))
-        flags = _SEALED if sealed else _ILLEGAL_VALUE if kind in _SERVED and has_illegal_value(raw) else NO_FLAGS
-        item = Item(
-            "other",
-            "assistant",
-            (index,),
-            name=kind if flags == _ILLEGAL_VALUE else None,
-            flags=flags,
-            kind_names=kind_names,
-        )
+    elif kind in _OTHERS | _SERVED or kind in FORMER_KINDS:
+        item = _other(index, kind, raw)
     return item
+
+
+def _other(index: int, kind: str, raw: Json) -> Item:
+    """Return the item of what the provider ran or made itself."""
+    flags: set[Flag] = set()
+    names = [f"assistant/{kind}"]
+    if kind.startswith("tool_search_") and as_text(raw.get("call_id")) is None:
+        names.append("assistant/tool-search-without-id")
+    if kind in FORMER_KINDS:
+        flags.add("spelling")
+        names.append(f"assistant/{FORMER_KINDS[kind]}")
+    if names[-1] == "assistant/compaction" and as_text(raw.get("encrypted_content")):
+        flags |= _SEALED
+    name = None
+    if kind in _SERVED and has_illegal_value(raw):
+        flags, name = set(_ILLEGAL_VALUE), kind
+    return Item("other", "assistant", (index,), name=name, flags=frozenset(flags), kind_names=tuple(names))
 
 
 def _message(index: int, raw: Json) -> Message:
@@ -223,7 +238,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
     result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
-    return result or foreign(path, role, part)
+    return result or picture_item(path, role, part, OpenAIResponses.name) or foreign(path, role, part)
 
 
 def _file(raw: Json) -> Media:
@@ -292,18 +307,26 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     if key != "id" and _item_id_flag(kind, raw) == "item-id":
         flags.add("item-id")
     if kind in TEXTUAL:
-        parts = _output_parts(output, flags)
+        parts = _output_parts((index, "output"), output, flags)
     text = output if isinstance(output, str) else words(output)
     if is_synthetic(text):
         flags.add("synthetic")
+    if any("other-picture" in part.flags for part in parts):
+        flags.add("other-picture")
     kinds = frozenset(flags) if flags else NO_FLAGS
     name = CALLS[kind.removesuffix("_output")] or as_text(raw.get("name"))
-    media = tuple(each for part in parts for each in part.media)
-    kind_names = tuple(word for part in parts for word in part.kind_names)
-    return Item("result", "tool", (index,), call, name, kinds, digest=digest(text), media=media, kind_names=kind_names)
+    item = result_of_parts((index,), "tool", call, kinds, parts)
+    media = item.media or _screenshot(output)
+    return msgspec.structs.replace(item, name=name, digest=digest(text), media=media)
 
 
-def _output_parts(output: object, flags: set[Flag]) -> list[Item]:
+def _screenshot(output: object) -> tuple[Media, ...]:
+    """Return what is known about an image that only lacks the type of its bytes; it cannot be left out."""
+    found = inspect_image_address(as_object(output).get("image_url"))
+    return (found,) if found.declared == NO_TYPE else ()
+
+
+def _output_parts(path: Path, output: object, flags: set[Flag]) -> list[Item]:
     """Return the parts of a result, with their faults."""
     if output is None:
         flags.add("null")
@@ -311,7 +334,7 @@ def _output_parts(output: object, flags: set[Flag]) -> list[Item]:
         if not output.strip():
             flags.add("blank")
     elif is_array(output):
-        parts = [_part((), "tool", part) for part in output]
+        parts = [_part((*path, at), "tool", part) for at, part in enumerate(output)]
         if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):

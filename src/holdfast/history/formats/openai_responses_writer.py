@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,
@@ -35,6 +35,9 @@ CALLS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The calls that a client answers, each with the name of its tool; "" if the call names it."""
+
+FORMER_KINDS: Mapping[str, str] = MappingProxyType({"compaction_summary": "compaction"})
+"""Kinds of items with another name, which Codex reads too; each with the name that the provider knows."""
 
 RESULTS = frozenset(f"{kind}_output" for kind in CALLS)
 TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
@@ -123,6 +126,8 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
             item["output"] = _output_with(item, piece.quotation)
     elif piece.kind == "thinking":
         _change_reasoning(item, piece)
+    elif "kind" in piece.added:
+        item["type"] = FORMER_KINDS[str(item["type"])]
     return item
 
 
@@ -186,13 +191,19 @@ def _change_result(item: Json, piece: DraftPart) -> None:
         ended = item.get("status") in ("completed", "failed")
         content = item.get("output") if ended else {key: item[key] for key in ("status", "output") if key in item}
         item |= {"status": item["status"] if ended else "failed", "output": words(content)}
-    elif piece.text is not None or piece.as_text or piece.left_out:
+    elif piece.text is not None or piece.as_text or piece.left_out or piece.moved:
         item["output"] = _output(piece, item)
 
 
 def _output(piece: DraftPart, item: Json) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
-    output = words(item.get("output")) if piece.as_text else item.get("output")
+    output = item.get("output")
+    if piece.as_text:
+        output = content_as_text(
+            output, piece, fits=_fits_result, is_media=_is_media, text=lambda note: _text("tool", note)
+        )
+        if is_array(output):
+            return output
     if is_array(output):
         return edited_content(output, piece, is_media=_is_media, text=lambda note: _text("tool", note))
     return (
@@ -200,6 +211,12 @@ def _output(piece: DraftPart, item: Json) -> object:
         if piece.text is not None and (not output or (isinstance(output, str) and not output.strip()))
         else output
     )
+
+
+def _fits_result(part: object) -> bool:
+    """Return whether a part of a result stays as it is when the others become text."""
+    text = as_object(part).get("text")
+    return _is_media(part) or (as_object(part).get("type") == CONTENT_TYPES["tool"] and isinstance(text, str))
 
 
 def is_image_part(raw: Json) -> bool:

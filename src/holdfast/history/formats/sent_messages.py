@@ -13,7 +13,7 @@ import msgspec
 from holdfast.history.shape import Path
 
 if TYPE_CHECKING:
-    from holdfast.history.edits import EditPlace
+    from holdfast.history.edit_places import EditPlace
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):

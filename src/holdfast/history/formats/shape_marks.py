@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -24,7 +24,7 @@ def with_unknown_fields(message: Message, unknown: Sequence[BadFields]) -> Messa
     """Return the message with its unknown fields marked, except in items that are rewritten or quoted whole."""
     if message.flags & {"malformed", "unknown-role"}:
         return message
-    quoted = [item.path for item in message.items if _is_quoted(item)]
+    quoted = [path for item in message.items for path in _rewritten_whole(item)]
     written = [item.path for item in message.items if item.flags & _REWRITTEN]
     found: list[BadFields] = []
     for each in unknown:
@@ -38,9 +38,12 @@ def with_unknown_fields(message: Message, unknown: Sequence[BadFields]) -> Messa
     return msgspec.structs.replace(message, unknown_fields=tuple(found)) if found else message
 
 
-def _is_quoted(item: Item) -> bool:
-    """Return whether all of the item is rewritten as text."""
-    return "other-wire" in item.flags or ("foreign" in item.flags and item.kind != "result")
+def _rewritten_whole(item: Item) -> Iterator[Path]:
+    """Yield the places of what is rewritten: as text, or as an image in the form of this format."""
+    if "other-wire" in item.flags or ("foreign" in item.flags and item.kind != "result"):
+        yield item.path
+    elif "other-picture" in item.flags:
+        yield from item.media_at or (item.path,)
 
 
 def has_fields_to_quote(message: Message) -> bool:

@@ -7,6 +7,8 @@ import binascii
 import re
 import struct
 
+import msgspec
+
 from holdfast.history.shape import Media
 
 NO_TYPE = "base64 without its type"
@@ -14,6 +16,9 @@ NO_TYPE = "base64 without its type"
 
 NO_ADDRESS = "no address"
 """The declared type of an image whose address no provider can fetch."""
+
+DATA_URL = "a data URL in a field for base64"
+"""The declared type of a file whose bytes should stand alone."""
 
 STANDARD = str.maketrans("-_", "+/")
 """Translates the base64 alphabet for URLs to the standard one."""
@@ -30,6 +35,10 @@ def inspect_base64(declared: str, data: str) -> Media:
     """
     if not data:
         return Media(declared=declared, found="empty")
+    if data.startswith("data:"):
+        media_type, bare = split_data_url(data)
+        inner = inspect_base64(media_type, bare)
+        return msgspec.structs.replace(inner, declared=DATA_URL, found=inner.found or media_type)
     size = len(data) * 3 // 4 - data[-2:].count("=")
     try:
         head = base64.b64decode(data[:_HEAD], validate=True)
@@ -58,8 +67,22 @@ def type_of(data: str) -> str:
 def inspect_image_address(url: object) -> Media:
     """Return what is known about an image by its address: its content, or that no provider can fetch it."""
     if isinstance(url, str) and _ADDRESS.match(url) is None:
-        return Media(declared=NO_ADDRESS)
+        bare = type_of(url)
+        return (
+            msgspec.structs.replace(inspect_base64(bare, url), declared=NO_TYPE) if bare else Media(declared=NO_ADDRESS)
+        )
     return inspect_data_url(url)
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether the text is an address of the web or of a provider's own storage."""
+    return _ADDRESS.match(text) is not None and not text.startswith("data:")
+
+
+def split_data_url(url: str) -> tuple[str, str]:
+    """Return the type and the base64 of a data URL."""
+    head, _, data = url.partition(",")
+    return head.removeprefix("data:").partition(";")[0], data
 
 
 _ADDRESS = re.compile(r"(?:data:|https?://|gs://)", re.IGNORECASE)

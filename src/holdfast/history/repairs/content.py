@@ -20,9 +20,10 @@ from holdfast.history.edits import (
     QuoteArguments,
     QuoteFields,
 )
+from holdfast.history.repairs.block_edits import ConvertMedia, SetCitations
 from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import is_content
-from holdfast.history.shape import IMAGES_ONLY, Item, Message, Path, Shape
+from holdfast.history.shape import IMAGES_ONLY, PICTURES_IN_RESULTS, Item, Message, Path, Shape
 
 EMPTY_TEXT = "(empty)"
 """The text that replaces missing content where a provider requires some."""
@@ -165,12 +166,12 @@ def _of_item(found: RuleFinding) -> Iterator[Edit]:
             yield Drop(item.path, "it is blank")
         case "empty-content" if item.kind != "result":
             yield Drop(item.path, "it is empty")
-        case "blank-block" | "blank-result" | "empty-content":
+        case "blank-block" | "blank-result" | "empty-content" | "error-result-empty":
             yield Fill(item.path, EMPTY_TEXT)
         case "arguments-not-object" | "arguments-type":
             yield QuoteArguments(item.path)
         case "reference-not-declared" | "foreign-content":
-            yield from _known(item, spell=found.rewritable)
+            yield from _known(item, spell=found.rewritable, unknown=found.unknown)
         case "block-misplaced" if "holds-calls" in item.flags:
             yield DropField(item.path, "calls")
         case "result-id-missing" if found.rewritable:
@@ -181,31 +182,44 @@ def _of_item(found: RuleFinding) -> Iterator[Edit]:
             "media-invalid" | "media-too-large" | "too-much-media" | "media-unseen" | "pdf-unreadable" | "pdf-too-large"
         ):
             yield LeaveOut(item.path, found.which, found.sentence)
-        case "block-misplaced" if item.kind != "result":
+        case "block-misplaced" if item.kind not in ("result", "media"):
             yield Quote(item.path, "A call", item.role)
         case "server-call-without-result":
             yield Quote(item.path, f"A call of the provider's own tool {item.name}, without a result", "assistant")
-        case "server-call-foreign" if item.kind == "server-call":
-            yield Quote(item.path, f"A call of the provider's own tool {item.name}", "assistant")
-        case "server-result-without-call" | "server-call-foreign":
-            yield Quote(item.path, "A result of the provider's own tool", "assistant")
+        case rule if rule in _OF_OTHERS:
+            call = item.kind == "server-call"
+            what = f"A call of the provider's own tool {item.name}" if call else "A result of the provider's own tool"
+            yield Quote(item.path, what, "assistant")
         case "duplicate-item" if item.kind == "thinking" or (item.kind == "other" and len(item.path) == 1):
             yield Drop(item.path, "it is a duplicate")
         case rule if rule in _NO_THINKING and item.kind == "thinking":
             yield Drop(item.path, _NO_THINKING[rule])
+        case rule if found.setting is not None:
+            yield SetCitations(item.path, *found.setting)
         case rule:
             yield from _of_field(rule, item)
 
 
-def _known(item: Item, *, spell: bool) -> Iterator[Edit]:
+_OF_OTHERS = frozenset({"server-call-foreign", "server-call-id", "server-tool-unknown", "server-result-without-call"})
+"""The rules on calls that a provider ran itself, and on results, that this one did not run."""
+
+
+def _known(item: Item, *, spell: bool, unknown: frozenset[str]) -> Iterator[Edit]:
     """Yield the edits that make a content's kind one the provider knows: its spelling, or its kind."""
     if item.kind == "thinking" and "foreign" not in item.flags:
         yield Drop(item.path, "only its maker accepts it")
         return
+    spell = spell and not (item.kind == "other" and len(unknown) > 1)  # it does not know the common kind either
     if spell:
         yield Complete(item.path, "kind")
-    has_foreign_parts = item.kind == "result" and ("foreign" in item.flags or len(item.kind_names) > 1)
-    if spell and not has_foreign_parts:
+    if converted := "other-picture" in item.flags or "tool/bare-image" in unknown:
+        yield ConvertMedia(item.path)
+    pictures = bool(unknown & PICTURES_IN_RESULTS)  # they move: see `repairs.moves`
+    if item.kind == "other" and "no-text" in item.flags and not spell:
+        yield Drop(item.path, "only its maker can read it")
+        return
+    others = "foreign" in item.flags or bool(unknown - PICTURES_IN_RESULTS - {"tool/function"})
+    if (spell or converted or pictures) and not (item.kind == "result" and others):
         return
     if item.kind in ("result", "text", "thinking"):
         yield AsText(item.path)
@@ -233,6 +247,12 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
             yield Quote(item.path, "A summary that another model made", item.role)
         case "too-many-cache-marks" if isinstance(item.path[0], str):
             yield DropField(item.path, "cache-mark")
+        case "error-result-not-text":
+            yield AsText(item.path)
+        case "cache-mark-order":
+            yield DropField(item.path, "cache-ttl")
+        case "caller-unknown":
+            yield DropField(item.path, "caller")
         case "thinking-altered" | "thinking-foreign":
             yield DropField(item.path, "signature")
         case "field-mistyped" if "illegal-value" in item.flags:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-from holdfast.history.draft_messages import DraftMessage, DraftPart
+from holdfast.history.draft_messages import DraftMessage, DraftPart, is_reply, media_part, new_row_rank
+from holdfast.history.edit_places import EditPlace
 from holdfast.history.edits import (
     AddResult,
     AsText,
@@ -20,7 +21,6 @@ from holdfast.history.edits import (
     DropFields,
     DropMessage,
     Edit,
-    EditPlace,
     Fill,
     Insert,
     LeaveOut,
@@ -36,6 +36,8 @@ from holdfast.history.edits import (
     Split,
     TurnOffThinking,
 )
+from holdfast.history.formats.content_writer import MOVED
+from holdfast.history.repairs.block_edits import ConvertMedia, MoveContent, SetCitations
 from holdfast.history.repairs.call_limit import split_rows
 from holdfast.history.repairs.request import is_request_edit
 from holdfast.history.shape import Item, Path, Role, Shape
@@ -86,8 +88,8 @@ class _Draft:
                 self._put(piece, edit.place, role="tool")
             case MoveResult():
                 self._move(edit)
-            case MoveCall():
-                self._move_call(edit)
+            case MoveCall() | MoveContent():
+                self._move_other(edit)
             case Quote() | QuoteFields():
                 self._quote_edit(edit)
             case Drop():
@@ -99,7 +101,15 @@ class _Draft:
             case Rename():
                 for path in edit.paths:
                     self._touched_piece(path).name = edit.new
-            case Declare() | DropFields() | DeclareTools() | TurnOffThinking() | Shorten():
+            case (
+                Declare()
+                | ConvertMedia()
+                | SetCitations()
+                | DropFields()
+                | DeclareTools()
+                | TurnOffThinking()
+                | Shorten()
+            ):
                 self._do_elsewhere(edit)
             case Complete(what="thinking"):
                 self._do_to_row(edit)
@@ -110,9 +120,11 @@ class _Draft:
             case CleanText() | DropMessage() | Merge() | Insert() | Split():
                 self._do_to_message(edit)
 
-    def _do_elsewhere(self, edit: Declare | DropFields | DeclareTools | TurnOffThinking | Shorten) -> None:
+    def _do_elsewhere(
+        self, edit: Declare | ConvertMedia | SetCitations | DropFields | DeclareTools | TurnOffThinking | Shorten
+    ) -> None:
         """Do nothing: the writer of the message reads these edits itself."""
-        if isinstance(edit, Declare) or (isinstance(edit, DropFields) and edit.mistyped):
+        if isinstance(edit, Declare | ConvertMedia | SetCitations) or (isinstance(edit, DropFields) and edit.mistyped):
             self._row(edit.path).touched = True
 
     def _do_to_row(self, edit: Fill | Complete | DropField) -> None:
@@ -220,7 +232,7 @@ class _Draft:
             after = self._after.get(index, [])
             for new in after:
                 new.pieces.sort(key=lambda piece: piece.kind != "result")
-            after.sort(key=lambda row: (row.role != "assistant", all(piece.kind != "result" for piece in row.pieces)))
+            after.sort(key=new_row_rank)
             yield from after
 
     def _touch(self, path: Path) -> DraftMessage:
@@ -268,6 +280,31 @@ class _Draft:
         else:
             self._moved.add(row.sources[0])
             self._after.setdefault(edit.message, []).append(row)
+
+    def _move_other(self, edit: MoveCall | MoveContent) -> None:
+        if isinstance(edit, MoveCall):
+            self._move_call(edit)
+        else:
+            self._move_content(edit)
+
+    def _move_content(self, edit: MoveContent) -> None:
+        row, piece = self._touch(edit.path), self._touched_piece(edit.path)
+        assert piece.item is not None
+        moving = [DraftPart(kind="text", text=edit.lead, touched=True)] if edit.lead else []
+        if edit.parts:
+            piece.moved += edit.parts
+            moving += [media_part(path) for path in edit.parts]
+        elif piece.kind == "media":
+            row.pieces[row.pieces.index(piece)] = DraftPart(kind="text", text=MOVED, touched=True)
+            moving.append(media_part(edit.path))
+        else:
+            self._take(row, piece)
+            moving.append(piece)
+        rows = self._after.setdefault(edit.place.message, []) if edit.reply else []
+        if edit.reply and not any(is_reply(row) for row in rows):
+            rows.append(DraftMessage("assistant", [DraftPart(kind="text", text=edit.reply)], [], touched=True))
+        for each in moving:
+            self._put(each, edit.place, role="user")
 
     def _calls_last(self, pieces: list[DraftPart]) -> list[DraftPart]:
         moving = [piece for piece in pieces if id(piece) in self._last]
@@ -331,6 +368,9 @@ class _Draft:
                 rows[-1].pieces.append(piece)
                 return
             role = "user"
+        if role == "user" and rows and rows[-1].role == "user" and piece.label is None:
+            rows[-1].pieces.append(piece)  # what moved together stays together
+            return
         rows.append(DraftMessage(role, [piece], [], touched=True))
 
 

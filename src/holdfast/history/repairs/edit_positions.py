@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from holdfast.history.edit_places import EditPlace
 from holdfast.history.edits import (
     AddResult,
     CleanText,
     DeclareTools,
     DropMessage,
     Edit,
-    EditPlace,
     Insert,
     Merge,
     MoveCall,
@@ -23,6 +23,7 @@ from holdfast.history.edits import (
     Split,
     TurnOffThinking,
 )
+from holdfast.history.repairs.block_edits import MoveContent
 from holdfast.history.shape import Path
 
 
@@ -33,6 +34,10 @@ def located(edit: Edit, where: Callable[[Path], Path], place: Callable[[EditPlac
             found = msgspec.structs.replace(edit, call=where(call), place=place(edit.place))
         case MoveResult(result=result, call=call):
             found = MoveResult(where(result), where(call), place(edit.place))
+        case MoveContent(path=path, place=insertion, parts=parts):
+            found = msgspec.structs.replace(
+                edit, path=where(path), place=place(insertion), parts=tuple(where(part) for part in parts)
+            )
         case MoveCall(call=call, message=message):
             found = MoveCall(where(call), _index(where((message,))))
         case Split(calls=calls, results=results):

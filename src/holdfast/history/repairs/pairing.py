@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from holdfast.history.edits import AddResult, Complete, Drop, Edit, EditPlace, MoveResult, Quote, Rename, SetId
+from holdfast.history.edit_places import EditPlace
+from holdfast.history.edits import AddResult, Complete, Drop, Edit, MoveResult, Quote, Rename, SetId
 from holdfast.history.pairing import CallStep, PairedCall, PairedResult, Pairing
 from holdfast.history.provider_ids import hashed_id, legal_name
 from holdfast.history.rules import RuleFinding
@@ -25,7 +26,7 @@ def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], froze
     placed: set[Path] = set()
     for step in pairing.steps:
         misplaced = [call for call in step.calls if not _is_answered(call, shape, enforced, frozen)]
-        if not misplaced or (place := _place(step, shape, frozen)) is None:
+        if not misplaced or (place := place_of_results(step, shape, frozen)) is None:
             continue
         moving = False
         for call in step.calls:
@@ -79,7 +80,7 @@ def _is_second(call: PairedCall | None, frozen: int) -> bool:
     return call is not None and call.replaced is not None and call.replaced.item.message < frozen
 
 
-def _place(step: CallStep, shape: Shape, frozen: int) -> EditPlace | None:
+def place_of_results(step: CallStep, shape: Shape, frozen: int) -> EditPlace | None:
     """Return the place for results of the step, None if it was already sent."""
     if shape.grammar.results == "user":
         following = step.last + 1

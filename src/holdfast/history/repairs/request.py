@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from holdfast.history.edits import CleanText, DeclareTools, Drop, DropField, Edit, TurnOffThinking
+from holdfast.history.formats.anthropic.block_settings import short_lived, short_mark
 from holdfast.history.formats.format import Json, as_array, as_object, cleaned
 from holdfast.history.rules import Violation
 from holdfast.history.shape import Path, Shape
@@ -51,6 +52,12 @@ def repaired_request(body: Json, edits: Sequence[Edit], *, key: str, messages: o
                 ]
             case TurnOffThinking():
                 request["thinking"] = {"type": "disabled"}
+            case DropField(path=(str(holder),), field="cache-ttl"):  # of the whole request
+                request[holder] = short_mark(request.get(holder))
+            case DropField(path=(str(holder), int(index)), field="cache-ttl"):
+                listed = list(as_array(request.get(holder)))
+                listed[index] = short_lived(listed[index])
+                request[holder] = listed
             case DropField(path=(str(holder), int(index))):
                 listed = list(as_array(request.get(holder)))
                 listed[index] = {

@@ -7,7 +7,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from holdfast.history.pairing import Pairing, pair
-from holdfast.history.rules import content, fields, order, pairs, text_limits, thinking
+from holdfast.history.rules import (
+    block_settings,
+    content,
+    error_results,
+    fields,
+    order,
+    pairs,
+    provider_calls,
+    text_limits,
+    thinking,
+)
 from holdfast.history.rules.divided_responses import joined
 from holdfast.history.rules.profile import Profile
 from holdfast.history.rules.rule import Rule, RuleFinding, Severity, Violation
@@ -29,7 +39,17 @@ __all__ = [
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         rule.id: rule
-        for rules in (pairs.RULES, order.RULES, content.RULES, text_limits.RULES, fields.RULES, thinking.RULES)
+        for rules in (
+            pairs.RULES,
+            provider_calls.RULES,
+            order.RULES,
+            content.RULES,
+            error_results.RULES,
+            block_settings.RULES,
+            text_limits.RULES,
+            fields.RULES,
+            thinking.RULES,
+        )
         for rule in rules
     }
 )
@@ -51,10 +71,12 @@ def inspect(shape: Shape, profile: Profile, *, frozen: int = 0) -> Inspection:
     """
     shape = joined(shape, profile, frozen=frozen)
     pairing = pair(shape, stored=profile.keeps)
-    found = [*pairs.find(shape, pairing, profile), *order.find(shape, profile)]
-    found += [*content.find(shape, profile), *text_limits.find(shape, profile)]
+    enforced = profile.enforced(shape.grammar)
+    found = [*pairs.find(shape, pairing, profile), *provider_calls.find(shape, pairing, enforced)]
+    found += [*error_results.find(shape), *order.find(shape, profile)]
+    found += [*content.find(shape, profile), *block_settings.find(shape, profile), *text_limits.find(shape, profile)]
     found += [*fields.find(shape), *thinking.find(shape, profile)]
-    names = profile.enforced(shape.grammar).union(profile.rules, profile.in_items)
+    names = enforced.union(profile.rules, profile.in_items)
     findings = [each for each in found if each.rule in names]
     return Inspection(shape, profile, pairing, findings)
 

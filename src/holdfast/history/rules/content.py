@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -277,11 +277,6 @@ RULES = (
         "Text has no NUL characters.",
         {"anthropic": "The request body is not valid JSON: unexpected end of data"},
     ),
-    Rule(
-        "too-many-cache-marks",
-        "There are no more cache markers than the provider accepts, including the system prompt and the tools.",
-        {"anthropic": "A maximum of 4 blocks with cache_control may be provided. Found"},
-    ),
 )
 
 _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
@@ -290,6 +285,7 @@ _ITEM_FLAGS: dict[Flag, tuple[str, str]] = {
     "arguments-type": ("arguments-type", "has arguments of the wrong JSON type"),
     "foreign": ("foreign-content", "is of a kind that the provider does not know here"),
     "other-wire": ("foreign-content", "is in the form of another provider"),
+    "other-picture": ("foreign-content", "has an image in the form of another provider"),
     "misplaced": ("block-misplaced", "is in a message that cannot contain it"),
     "null": ("empty-content", "has no content"),
     "mistyped": ("field-mistyped", "has a field of the wrong type"),
@@ -311,7 +307,6 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every content that a message may not have."""
     media_counter = MediaCounter(shape, profile)
     called = False
-    marked: list[Item] = []
     yield from _unclean(shape.invalid_strings)
     yield from (found for block in shape.blocks for found in _flagged(block))
     declared = shape.tools or frozenset()
@@ -326,7 +321,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield from _flagged(item)
             if item.kind_names and "separate-field" not in item.flags and not profile.knows(item, shape.format):
                 found = item_finding("foreign-content", item, "is of a kind that the provider does not know")
-                yield msgspec.structs.replace(found, rewritable="spelling" in item.flags)
+                unknown = profile.unknown_kinds(item, shape.format)
+                yield msgspec.structs.replace(found, rewritable="spelling" in item.flags, unknown=unknown)
             if item.kind == "call":
                 called = True
                 name = item.name or ""
@@ -340,12 +336,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield from media_counter.of(item)
             if item.references:
                 yield from _references(item, declared)
-            if item.marks:
-                marked.append(item)
     if called and shape.tools is not None and not shape.tools:
         yield RuleFinding("tools-not-declared", (), "The request declares no tools, but its history contains calls")
-    if profile.marks is not None:
-        yield from _surplus_marks(shape, marked, profile.marks)
 
 
 def _of_message(message: Message, *, thinks: bool) -> Iterator[RuleFinding]:
@@ -380,19 +372,3 @@ def _flagged(item: Item) -> Iterator[RuleFinding]:
             yield msgspec.structs.replace(item_finding(rule, item, what), rewritable=flag == "other-wire")
     if "blank" in item.flags:
         yield item_finding("blank-result" if item.kind == "result" else "blank-text", item, "is blank")
-
-
-def _surplus_marks(shape: Shape, marked: Sequence[Item], limit: int) -> Iterator[RuleFinding]:
-    """Yield the items with surplus cache markers; the last ones keep theirs, because the cache is read there."""
-    left = shape.marks + sum(item.marks for item in marked)
-    outside = shape.marks
-    for item in shape.blocks:
-        if item.marks and outside > limit:
-            outside -= item.marks
-            yield item_finding(
-                "too-many-cache-marks", item, f"has one of {shape.marks} cache markers outside the messages"
-            )
-    for item in marked:
-        if left > limit:
-            left -= item.marks
-            yield item_finding("too-many-cache-marks", item, f"has a cache marker, but only {limit} are accepted")

@@ -9,7 +9,6 @@ import msgspec
 from holdfast.history.pairing import CallStep, PairedCall, Pairing, Verdict
 from holdfast.history.rules.divided_responses import joined_responses
 from holdfast.history.rules.profile import Profile
-from holdfast.history.rules.provider_calls import server_pairs
 from holdfast.history.rules.rule import Rule, RuleFinding, item_finding, item_title, message_finding
 from holdfast.history.shape import Grammar, Item, Shape
 
@@ -260,27 +259,6 @@ RULES = (
             "deepseek/anthropic": _RESULT_IN_USER,
         },
     ),
-    Rule(
-        "server-call-without-result",
-        "The result of a call that the provider runs itself comes before the next user message.",
-        {
-            "anthropic": "messages.{message}: `{name}` tool use with id `{id}` was found without a corresponding"
-            " `{name}_tool_result` block",
-        },
-    ),
-    Rule(
-        "server-result-without-call",
-        "A result of a tool that the provider runs itself comes after its call.",
-        {
-            "anthropic": "messages.{message}.content.{part}: unexpected `tool_use_id` found in `{name}` blocks: {id}."
-            " Each `{name}` block must have a corresponding `server_tool_use` block before it.",
-        },
-    ),
-    Rule(
-        "server-call-foreign",
-        "Calls that a provider ran itself are sent only to providers that support such calls.",
-        {"deepseek/anthropic": "Unsupported content block: server tools are not supported"},
-    ),
 )
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {
@@ -336,7 +314,6 @@ def find(shape: Shape, pairing: Pairing, profile: Profile) -> Iterator[RuleFindi
             yield item_finding("result-name-missing", answer.item, "has no name")
     if "call-not-last" in (profile.rules.keys() | profile.in_items if shape.grammar.atomic else profile.rules):
         yield from _before_content(shape)
-    yield from server_pairs(shape, {answer.item.path for answer, _ in pairing.answers if answer.verdict == "ok"})
 
 
 def _answered(call: PairedCall, step: CallStep, shape: Shape, profile: Profile) -> Iterator[RuleFinding]:

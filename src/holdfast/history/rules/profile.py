@@ -115,6 +115,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the provider knows the item's kind, and the kinds in it, in this format."""
         return not item.kind_names or self.unknown.get(form, _NOTHING).isdisjoint(item.kind_names)
 
+    def unknown_kinds(self, item: Item, form: str) -> frozenset[str]:
+        """Return the item's kind, and the kinds in it, that the provider does not know in this format."""
+        return self.unknown.get(form, _NOTHING).intersection(item.kind_names)
+
     def broken_id_rules(self, call: str) -> tuple[str, ...]:
         """Return the rules about length and characters that a call id breaks."""
         most = self.id_length

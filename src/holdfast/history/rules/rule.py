@@ -41,6 +41,8 @@ class RuleFinding(msgspec.Struct, frozen=True, gc=False):
     `which` is the index of an image in the item. `rewritable`: it would be accepted if correctly declared or spelled.
     `names` are the faulty fields, `with_text` those of them with content, `size` is the length of a text that is too
     long. `with_title`: `description` continues the title of the item, which is made only if the finding is shown.
+    `setting` is what other blocks of the request have: the kind of block, and on or off. `unknown` are the kinds that
+    the provider does not know, `after` is the message behind which the item may stand.
     """
 
     rule: str
@@ -53,6 +55,9 @@ class RuleFinding(msgspec.Struct, frozen=True, gc=False):
     with_text: tuple[str, ...] = ()
     size: int = 0
     with_title: bool = False
+    setting: tuple[str, bool] | None = None
+    unknown: frozenset[str] = frozenset()
+    after: int = -1
 
     @property
     def sentence(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from holdfast.history.rules.divided_responses import joined_responses
 from holdfast.history.rules.profile import Profile
@@ -96,6 +97,11 @@ RULES = (
         },
     ),
     Rule(
+        "thinking-last",
+        "An assistant message does not end in thinking.",
+        {"anthropic": "messages.{message}: The final block in an assistant message cannot be `thinking`."},
+    ),
+    Rule(
         "thinking-off",
         "A conversation for all providers contains no thinking.",
         {"openai-compatible/Groq": "property 'reasoning_content' is unsupported"},
@@ -152,6 +158,8 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield from _of_item(item, profile)
     if shape.grammar.atomic:
         yield from _parted(shape, profile)
+    else:
+        yield from _trailing(shape)
     yield from _unsigned_calls(shape, profile)
     if shape.thinking is True:
         yield from _lacking(shape, profile)
@@ -260,6 +268,18 @@ def _closing(message: Message) -> Iterator[RuleFinding]:
         for item in message.items:
             if item.kind == "thinking":
                 yield item_finding("thinking-forbidden", item, "is in the last message, but thinking is off")
+
+
+def _trailing(shape: Shape) -> Iterator[RuleFinding]:
+    """Yield the thinking at the end of each response that has other content, which a cut answer leaves."""
+    for message in joined_responses(shape):
+        if message.role != "assistant":
+            continue
+        spoken = [item for item in message.items if not item.flags & {"blank", "null"}]
+        thoughts = list(takewhile(lambda item: item.kind == "thinking", reversed(spoken)))
+        if len(thoughts) < len(spoken):
+            for item in reversed(thoughts):
+                yield item_finding("thinking-last", item, "is at the end of an assistant message")
 
 
 def _opening(shape: Shape) -> Iterator[RuleFinding]:

@@ -200,6 +200,8 @@ def _of_assistant(message: c.AssistantMessage, ids: _Ids, model: str | None, pro
     ]
     if "thinking-unbound" in profile.rules:
         sent = _bound(sent)
+    if "thinking-last" in profile.rules:
+        sent = _ended(sent)
     parts: list[Part] = [
         _of_call(part, ids, same_model=same_model) if isinstance(part, CallPart) else part for part in sent
     ]
@@ -225,6 +227,17 @@ def _bound(parts: list[Part]) -> list[Part]:
     return [
         part for at, part in enumerate(parts) if not isinstance(part, ThinkingPart) or (at < last and part.id in sealed)
     ]
+
+
+def _ended(parts: list[Part]) -> list[Part]:
+    """Return the parts without the thinking at their end, unless there is nothing else."""
+    spoken = (at for at in range(len(parts) - 1, -1, -1) if _is_spoken(parts[at]))
+    last = next(spoken, None)
+    return parts if last is None else parts[: last + 1]
+
+
+def _is_spoken(part: Part) -> bool:
+    return isinstance(part, CallPart) or (isinstance(part, TextPart) and bool(part.text.strip()))
 
 
 def _of_call(part: CallPart, ids: _Ids, *, same_model: bool) -> CallPart:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from holdfast.history.formats.format import Json, as_object, as_text
 from holdfast.history.media import pdf
-from holdfast.history.media.images import inspect_base64
+from holdfast.history.media.images import DATA_URL, inspect_base64, inspect_image_address, is_web_address
 from holdfast.history.shape import Media
 
 _SOMEWHERE = {"url": "url", "file": "file_id"}
@@ -33,4 +35,14 @@ def image_of(source: Json) -> Media:
     if source.get("type") == "base64" and isinstance(data, str):
         return inspect_base64(as_text(declared) or "nothing", data)
     key = _SOMEWHERE.get(as_text(source.get("type")) or "")
+    if key == "url" and isinstance(source.get(key), str):
+        return _at_address(str(source[key]))
     return Media() if key and isinstance(source.get(key), str) else Media(declared="of no known source")
+
+
+def _at_address(url: str) -> Media:
+    """Return what is known about an image by its address, which is one of the web for Anthropic."""
+    if is_web_address(url):
+        return Media()
+    found = inspect_image_address(url)
+    return msgspec.structs.replace(found, declared=DATA_URL) if found.declared.startswith("image/") else found

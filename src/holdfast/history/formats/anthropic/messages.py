@@ -7,14 +7,31 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.anthropic.cache_marks import marks_in, unmarked
+from holdfast.history.formats.anthropic.block_settings import (
+    citing_in,
+    lifetimes_in,
+    request_blocks,
+    short_lived,
+    unmarked,
+)
 from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, content_of, empty_flags, foreign
-from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.anthropic.provider_run import SERVER_CALLS as _SERVER_CALLS
+from holdfast.history.formats.anthropic.provider_run import caller_of, input_fault, provider_run
+from holdfast.history.formats.content_reader import (
+    BLANK,
+    FOREIGN_BLOCKS,
+    content_of,
+    empty_flags,
+    foreign,
+    picture_item,
+    result_of_parts,
+)
+from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -34,7 +51,7 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another, text_of_another
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, Path, Role, is_synthetic
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _CONTENT_KINDS = frozenset({"text", "image", "document", "search_result"})
@@ -49,10 +66,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 }
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"})
 _THINKING = {"thinking": "signature", "redacted_thinking": "data"}
-_SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
-_NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
-_TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
 _CALLS_OF_CHAT = ("tool_calls", "function_call")  # which some programs add to the content
 _SIGNED: frozenset[Flag] = frozenset({"signed"})
 _THINKING_MODES = {"enabled": True, "adaptive": True, "disabled": False}
@@ -71,12 +85,12 @@ class Anthropic:
         names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
         mode = as_text(as_object(body.get("thinking")).get("type"))
         blocks = [*as_array(body.get("system")), *as_array(body.get("tools"))]
-        marks = sum(map(marks_in, blocks))
+        marks = sum(len(lifetimes_in(block)) for block in blocks)
         return RequestFacts(
             frozenset(names),
             _THINKING_MODES.get(mode or ""),
             marks=marks,
-            blocks=tuple(_request_blocks(body)),
+            blocks=tuple(request_blocks(body)),
             model=as_text(body.get("model")),
         )
 
@@ -111,7 +125,7 @@ class Anthropic:
             if role_in(_ROLES, message.get("role")) == row.role:
                 base = {**message, **base}
         values = [
-            unmarked(value) if "cache-mark" in piece.dropped else value
+            _with_settings(value, piece)
             for piece in row.pieces
             if piece.label is not None or not _is_outside_content(piece)
             for value in _values(piece, messages)
@@ -134,19 +148,12 @@ FORMAT = Anthropic()
 # --- from a message to its shape -------------------------------------------------------------------------------------
 
 
-def _request_blocks(body: Mapping[str, object]) -> Iterator[Item]:
-    """Yield the blocks of the system prompt, and the tools, that have cache markers or are blank."""
-    for holder in ("tools", "system"):
-        for number, raw in enumerate(as_array(body.get(holder))):
-            text = as_object(raw).get("text")
-            blank = holder == "system" and isinstance(text, str) and not text.strip()
-            if (marks := marks_in(raw)) or blank:
-                yield Item("text", "system", (holder, number), flags=BLANK if blank else NO_FLAGS, marks=marks)
-
-
 def _block(path: Path, role: Role, block: object) -> Item:
     item = _unmarked_block(path, role, block)
-    return msgspec.structs.replace(item, marks=marks) if (marks := marks_in(block)) else item
+    found, citing = lifetimes_in(block), tuple(citing_in(block))
+    if not (found or citing):
+        return item
+    return msgspec.structs.replace(item, marks=len(found), lifetimes=found, citing=citing)
 
 
 def _unmarked_block(path: Path, role: Role, block: object) -> Item:
@@ -176,11 +183,8 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
     """Return the item of a block that only the assistant can have, None for any other block."""
     if kind in _THINKING:
         return _thinking(path, kind, block)
-    if kind in _SERVER_CALLS:
-        flags = _of_input(block)
-        return Item("server-call", "assistant", path, as_text(block.get("id")), as_text(block.get("name")), flags)
-    if kind.endswith("_tool_result"):
-        return Item("server-result", "assistant", path, as_text(block.get("tool_use_id")), kind)
+    if kind in _SERVER_CALLS or kind.endswith("_tool_result"):
+        return provider_run(path, kind, block)
     return None
 
 
@@ -188,13 +192,13 @@ def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
     """Return the item of a block in a message, or in a result (then `role` is `tool`)."""
     text = "" if kind == "text" and block.get("text") is None and is_hollow(block) else block.get("text")
     if kind not in _KINDS[role] or (kind == "text" and not isinstance(text, str)):
-        return foreign(path, role, block)
+        return picture_item(path, role, block, Anthropic.name) or foreign(path, role, block)
     if isinstance(text, str) and kind == "text":
         blank = _NOTHING if block.get("text") is None else BLANK
         return Item("text", role, path, flags=NO_FLAGS if text.strip() else blank)
     source = block.get("source")
     if kind in ("image", "document") and (not is_object(source) or (kind == "document" and not is_somewhere(source))):
-        return Item("other", role, path, flags=FOREIGN_BLOCKS)
+        return picture_item(path, role, block, Anthropic.name) or Item("other", role, path, flags=FOREIGN_BLOCKS)
     if kind == "image":
         return Item("media", role, path, media=(image_of(as_object(source)),))
     if kind == "tool_reference":
@@ -231,35 +235,25 @@ def _call(path: Path, role: Role, block: Json) -> Item:
         flags.add("misplaced")
     if call is None:
         flags.add("id-missing")
-    flags |= _of_input(block)
-    return Item("call", role, path, call, as_text(block.get("name")), frozenset(flags) if flags else NO_FLAGS)
-
-
-def _of_input(block: Json) -> frozenset[Flag]:
-    """Return the fault of a call's input; a stream that was cut off leaves incomplete text."""
-    if "input" not in block:
-        return _NO_INPUT
-    return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
+    flags |= input_fault(block)
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item("call", role, path, call, as_text(block.get("name")), kinds, caller=caller_of(block))
 
 
 def _result(path: Path, role: Role, block: Json) -> Item:
     content = block.get("content")
     call = as_text(block.get("tool_use_id"))
     flags: set[Flag] = set()
-    media: list[Media] = []
-    references: list[str] = []
-    kind_names: tuple[str, ...] = ()
+    parts: list[Item] = []
     text = ""
     if call is None:
         flags.add("id-missing")
     if isinstance(content, str):
         text = content
     elif is_array(content):
-        parts = [_part(path, "tool", _kind(part), as_object(part)) for part in content]
-        references = [part.name for part in parts if part.name is not None and "foreign" not in part.flags]
+        inside = enumerate(content)
+        parts = [_part((*path, "content", at), "tool", _kind(part), as_object(part)) for at, part in inside]
         text = words(content)
-        media = [each for part in parts for each in part.media]
-        kind_names = tuple(word for part in parts for word in part.kind_names)
         if any(part.flags & {"foreign", "null"} for part in parts):
             flags.add("foreign")
         if not parts or any("blank" in part.flags for part in parts):
@@ -271,17 +265,17 @@ def _result(path: Path, role: Role, block: Json) -> Item:
         flags.add("blank")
     if is_synthetic(text):
         flags.add("synthetic")
+    if any("other-picture" in part.flags for part in parts):
+        flags.add("other-picture")
+    if block.get("is_error") is True:
+        if any(part.kind != "text" for part in parts):
+            flags.add("failed-blocks")
+        if "blank" in flags:
+            flags.add("failed-empty")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item(
-        "result",
-        role,
-        path,
-        call,
-        flags=kinds,
-        digest=digest(text),
-        media=tuple(media),
-        references=tuple(references),
-        kind_names=kind_names,
+    references = (part.name for part in parts if part.name is not None and "foreign" not in part.flags)
+    return msgspec.structs.replace(
+        result_of_parts(path, role, call, kinds, parts), digest=digest(text), references=tuple(references)
     )
 
 
@@ -290,6 +284,17 @@ def _result(path: Path, role: Role, block: Json) -> Item:
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+def _with_settings(value: object, piece: DraftPart) -> object:
+    """Return the value without the settings that the edits drop."""
+    if "cache-mark" in piece.dropped:
+        value = unmarked(value)
+    if "cache-ttl" in piece.dropped:
+        value = short_lived(value)
+    if "caller" in piece.dropped and is_object(value):
+        value = {key: each for key, each in value.items() if key != "caller"}
+    return value
 
 
 def _is_outside_content(piece: DraftPart) -> bool:
@@ -339,11 +344,24 @@ def _fits_user_message(block: object) -> bool:
 
 def _result_content(piece: DraftPart, block: Json) -> object:
     """Return the new content of the result: filled if nothing else is left, with a note in place of bad images."""
-    content = words(block.get("content")) if piece.as_text else block.get("content")
+    content = block.get("content")
+    if piece.as_text:
+        fits = partial(_fits_result, piece=piece)
+        content = content_as_text(content, piece, fits=fits, is_media=_is_media, text=_text)
+    elif is_array(content):
+        return edited_content(content, piece, is_media=_is_media, text=_text)
     if not is_array(content):
         has_text = piece.as_text and isinstance(content, str) and content.strip()
         return content if has_text or piece.text is None else piece.text
-    return edited_content(content, piece, is_media=_is_media, text=_text)
+    return content
+
+
+def _fits_result(part: object, piece: DraftPart) -> bool:
+    """Return whether a part of a result stays as it is when the others become text."""
+    if piece.item is not None and "failed-blocks" in piece.item.flags:
+        return _kind(part) == "text"
+    item = _part((), "tool", _kind(part), as_object(part))
+    return _kind(part) in ("text", "image", "document") and not item.flags & {"foreign", "null"}
 
 
 def _is_media(block: object) -> bool:
@@ -362,7 +380,7 @@ def _built_result(piece: DraftPart, raw: Json) -> Json:
         return {"type": "tool_result", "tool_use_id": piece.id, "content": text, **failed}
     if piece.id != piece.item.id:
         block["tool_use_id"] = piece.id
-    if piece.text is not None or piece.as_text or piece.left_out:
+    if piece.text is not None or piece.as_text or piece.left_out or piece.moved:
         block["content"] = _result_content(piece, raw)
     return block
 

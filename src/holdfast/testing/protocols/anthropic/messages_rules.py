@@ -14,9 +14,11 @@ from holdfast.testing.protocols.anthropic.messages_schema import (
     AnthropicBlock,
     AnthropicBody,
     AnthropicMessage,
+    cache_ttl,
     parse_anthropic_body,
 )
 from holdfast.testing.protocols.protocol import Refusal
+from holdfast.testing.protocols.strict_json import is_json_array
 
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = 100
@@ -37,6 +39,8 @@ def check(body: object) -> AnthropicBody:
         raise Refusal('messages: first message must use the "user" role')
     _placement(messages)
     _contents(conversation)
+    _cache_order(conversation)
+    _error_results(messages)
     _unique_ids(messages)
     _results(messages)
     _server_results(messages)
@@ -45,6 +49,7 @@ def check(body: object) -> AnthropicBody:
         _starts_thinking(messages)
     elif conversation.thinking == "disabled":
         _ends_without_thinking(messages[-1])
+    _closes_thinking(messages)
     _ending(messages[-1])
     _media(messages)
     return conversation
@@ -79,6 +84,33 @@ def _not_blank(block: AnthropicBlock, at: str, owner: str) -> None:
     if not block.text:
         raise Refusal(f"{owner}: text content blocks must be non-empty")
     raise Refusal(f"{owner}: text content blocks must contain non-whitespace text")
+
+
+def _cache_order(conversation: AnthropicBody) -> None:
+    """Refuse a mark of an hour behind one of five minutes."""
+    tools = conversation.body.get("tools")
+    marks = [(f"tools.{at}", cache_ttl(tool)) for at, tool in enumerate(tools if is_json_array(tools) else ())]
+    for block in (*conversation.system, *_blocks(conversation.messages)):
+        marks += [(each.at, each.ttl) for each in (*block.inner, block)]
+    short = False
+    for at, ttl in marks:
+        if ttl == "1h" and short:
+            what = (
+                "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks"
+                " are processed in the following order: `tools`, `system`, `messages`."
+            )
+            raise Refusal(f"{at}.cache_control.ttl: {what}")
+        short = short or ttl == "5m"
+
+
+def _error_results(messages: tuple[AnthropicMessage, ...]) -> None:
+    for block in _blocks(messages):
+        if not block.failed:
+            continue
+        if any(each.kind != "text" for each in block.inner):
+            raise Refusal(f"{block.at}.tool_result: all content must be type `text` if `is_error` is true")
+        if not any(each.text for each in block.inner):
+            raise Refusal(f"{block.at}.tool_result: content cannot be empty if `is_error` is true")
 
 
 def _unique_ids(messages: tuple[AnthropicMessage, ...]) -> None:
@@ -148,6 +180,13 @@ def _signatures(messages: tuple[AnthropicMessage, ...]) -> None:
                 raise Refusal(f"{block.at}: {what}")
             if not fits:
                 raise Refusal(f"{block.at}: Invalid `signature` in `thinking` block")
+
+
+def _closes_thinking(messages: tuple[AnthropicMessage, ...]) -> None:
+    for message, following in zip(messages, (*messages[1:], None), strict=True):
+        goes_on = following is not None and following.role == "assistant"  # the service merges them
+        if message.blocks and message.blocks[-1].kind in _THINKING and not goes_on:
+            raise Refusal(f"{message.at}: The final block in an assistant message cannot be `thinking`.")
 
 
 def _starts_thinking(messages: tuple[AnthropicMessage, ...]) -> None:

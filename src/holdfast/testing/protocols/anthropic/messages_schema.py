@@ -17,7 +17,10 @@ _NAME = "^[a-zA-Z0-9_-]{1,128}$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnthropicBlock:
-    """The fields of a block that the conversation rules need; `at` is its position, `id` its own or the answered ID."""
+    """The fields of a block that the conversation rules need; `at` is its position, `id` its own or the answered ID.
+
+    `ttl` is how long its cache mark holds, "" without one; `failed` is what a result says of its call.
+    """
 
     at: str
     kind: str
@@ -25,6 +28,8 @@ class AnthropicBlock:
     id: str = ""
     signature: str = ""
     cached: bool = False
+    ttl: str = ""
+    failed: bool = False
     inner: tuple[AnthropicBlock, ...] = ()
 
 
@@ -108,8 +113,16 @@ def _block(block: dict[str, object], at: str) -> AnthropicBlock:
         id=str(block.get("tool_use_id" if kind.endswith("tool_result") else "id", "")),
         signature=str(block.get("signature", "")),
         cached=block.get("cache_control") is not None,
+        ttl=cache_ttl(block),
+        failed=block.get("is_error") is True,
         inner=_content(block.get("content"), f"{here}.content") if kind == "tool_result" else (),
     )
+
+
+def cache_ttl(block: object) -> str:
+    """Return how long the cache mark of a block or a tool holds, "" without one."""
+    mark = block.get("cache_control") if is_json_object(block) else None
+    return str(mark.get("ttl") or "5m") if is_json_object(mark) else ""
 
 
 def _tool(item: object, at: str) -> None:
