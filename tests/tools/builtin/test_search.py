@@ -371,7 +371,7 @@ def test_what_ripgrep_cannot_say_is_searched_anyway(space: Workspace, monkeypatc
         raise ToolFailed("Program was not run.")
 
     async def failed(argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
-        assert argv[0] == str(space.root / "rg")
+        assert argv[0] == str(space.root.parent / "rg")
         assert argv[argv.index("--") + 1] == "needle"
         return 2, b"trouble"
 
