@@ -1,8 +1,8 @@
 """The names of files that hold secrets: a closed list, compared without case. Pure.
 
 A model is shown such a file only after a question. The list follows what the usual programs keep keys and passwords in,
-wherever a copy of their folder lies: a workspace may be the home folder. What an editor or a person leaves beside a
-file, a backup, counts as the file. Left out are what projects keep as an example (`.env.example`) and source code that
+wherever a copy of their folder lies: a workspace may be the home folder. A backup that an editor leaves beside a file
+counts as the file. Left out are what projects keep as an example (`.env.example`) and source code that
 is only called so (`credentials.py`): a question about every file named after its subject would soon be answered unread.
 """
 
