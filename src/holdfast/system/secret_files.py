@@ -61,6 +61,7 @@ CREDENTIALS_AT_HOME = (
 """Files and folders of credentials in a home folder, in lower case; the wall masks them all."""
 
 _ENDS = frozenset(tuple(each.split("/")) for each in CREDENTIALS_AT_HOME)
+_FIRST = frozenset(each[0] for each in _ENDS)
 _MOST_PARTS = max(map(len, _ENDS))
 
 
@@ -76,7 +77,8 @@ def _is_secret(folders: list[str], name: str) -> bool:
     if _NAMES.fullmatch(name) or (name and not _FOLDERS.isdisjoint(folders)):
         return True
     parts = [*folders, name]
-    return any(tuple(parts[at : at + many]) in _ENDS for many in range(1, _MOST_PARTS + 1) for at in range(len(parts)))
+    begins = (at for at, part in enumerate(parts) if part in _FIRST)
+    return any(tuple(parts[at : at + many]) in _ENDS for at in begins for many in range(1, _MOST_PARTS + 1))
 
 
 def _meant(name: str) -> tuple[str, ...]:
