@@ -22,17 +22,22 @@ from holdfast.tools.tool import TellingFailure
 from tool_harness import planned, workspace
 
 SECRET = "s3cr3t"
-NEAR = {"path": "credentials.json", "old": '{"token": "guess"}', "new": "x"}
-MOVE = {"input": "*** Begin Patch\n*** Update File: credentials.json\n*** Move to: notes.txt\n*** End Patch\n"}
-UNFIT = {"input": "*** Begin Patch\n*** Update File: credentials.json\n@@\n-guess\n+x\n*** End Patch\n"}
-SAME = {"path": "credentials.json", "content": f'{{"token": "{SECRET}"}}\n'}
+NEAR: dict[str, object] = {"path": "credentials.json", "old": '{"token": "guess"}', "new": "x"}
+MOVE: dict[str, object] = {
+    "input": "*** Begin Patch\n*** Update File: credentials.json\n*** Move to: notes.txt\n*** End Patch\n"
+}
+UNFIT: dict[str, object] = {
+    "input": "*** Begin Patch\n*** Update File: credentials.json\n@@\n-guess\n+x\n*** End Patch\n"
+}
+CONTENT = f'{{"token": "{SECRET}"}}\n'
+SAME: dict[str, object] = {"path": "credentials.json", "content": CONTENT}
 CALLS = [Call("edit", NEAR), Call("apply_patch", MOVE), Call("apply_patch", UNFIT), Call("write", SAME)]
 NAMES = ["near", "move", "unfit", "same"]
 
 
 def rig(folder: Path, *calls: Call, mode: Mode) -> Rig:
     space = workspace(folder)
-    (space.root / "credentials.json").write_text(SAME["content"])
+    (space.root / "credentials.json").write_text(CONTENT)
     tools = [EditTool(space), WriteTool(space), ReadTool(space), ApplyPatchTool(space)]
     script = [*([each] for each in calls), [Say("ok")]]
     return Rig(ScriptedModel(script), mode=mode, on_approval="deny", toolbox=FunctionToolbox(tools))
@@ -81,7 +86,7 @@ async def test_an_edit_of_another_file_fails_with_its_reason_unasked(tmp_path: P
 def test_a_rule_about_reading_holds_for_edits(tmp_path: Path, verdict: RuleVerdict, mode: Mode, told: bool) -> None:  # noqa: FBT001 - a parameter of the test
     space = workspace(tmp_path)
     name = "server.key" if verdict == "allow" else "private.json"
-    (space.root / name).write_text(SAME["content"])
+    (space.root / name).write_text(CONTENT)
     rules = RuleSet(rules=(permission_rule(f"Read({name})", verdict, source="test"),), root=str(space.root))
     policy = Policy(mode, rules=rules)
     with pytest.raises(TellingFailure) as failed:

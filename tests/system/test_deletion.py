@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -51,7 +52,7 @@ def test_any_tree_and_nothing_beside_it(tmp_path_factory: pytest.TempPathFactory
             path.write_text("x")
             return
         path.mkdir()
-        for name, inner in node.items():
+        for name, inner in cast("dict[str, object]", node).items():
             make(path / name, inner)
 
     make(place / "beside", {"a": tree})

@@ -18,7 +18,9 @@ from holdfast.system.confinement.launch import confined_launch
 from holdfast.system.trusted_programs import trusted_program
 from holdfast.tools.builtin.grep import GrepTool
 from holdfast.tools.tool import Workspace
+from holdfast.ui.tui.environment.status_command import StatusCommand
 from holdfast.ui.tui.pages.git_diff import working_tree
+from holdfast.ui.tui.prompt.clipboard_image import clipboard_image
 from skips import needs
 from tool_harness import called
 
@@ -29,7 +31,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "ws" / "bin"
     place.mkdir(parents=True)
     (tmp_path / "own").mkdir()
-    for name in (BUBBLEWRAP, "rg", "git", "bash", "sh", "python3", "ls", "timeout"):
+    for name in (BUBBLEWRAP, "rg", "git", "bash", "sh", "python3", "ls", "timeout", "xclip"):
         real = shutil.which(name) or "/bin/true"
         (place / name).write_text(f'#!/bin/sh\necho {name} >> {tmp_path}/mark\nexec {real} "$@"\n')
         (place / name).chmod(0o755)
@@ -68,6 +70,19 @@ def test_a_search(trap: Path) -> None:
 def test_the_page_of_changes(trap: Path) -> None:
     with pytest.raises(UsageError):  # it is no repository
         working_tree(trap, os.environ)
+    assert marks(trap) == []
+
+
+def test_the_clipboard(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trap)
+    with pytest.raises(UsageError):
+        clipboard_image({"DISPLAY": ":77", "PATH": str(trap / "bin"), "HOME": str(trap)})
+    assert marks(trap) == []
+
+
+def test_the_status_line(trap: Path) -> None:
+    command = StatusCommand("true", environ=os.environ, show=lambda _: None, notify=lambda _: None)
+    command._output(b"{}", str(trap))  # pyright: ignore[reportPrivateUsage] - what the task runs in a thread
     assert marks(trap) == []
 
 

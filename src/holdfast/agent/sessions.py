@@ -21,7 +21,6 @@ from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved,
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
-from holdfast.system.deletion import delete_tree
 from holdfast.system.git import repository_names
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
@@ -78,16 +77,21 @@ def new_store(folder: Path) -> Generator[SqliteStore]:
     try:
         store = SqliteStore.create(folder)
     except StorageFailed:  # any other failure means that the folder belongs to another session
-        with suppress(OSError):
-            delete_tree(folder)
+        _remove(folder)
         raise
     try:
         yield store
     except BaseException:
         store.close()
-        with suppress(OSError):
-            delete_tree(folder)
+        _remove(folder)
         raise
+
+
+def _remove(folder: Path) -> None:
+    from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - for a session that was not created
+
+    with suppress(OSError):
+        delete_tree(folder)
 
 
 def first_entry(

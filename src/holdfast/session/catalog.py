@@ -29,7 +29,6 @@ from holdfast.session.journal.store import Reading
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
-from holdfast.system.deletion import delete_tree
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
@@ -247,6 +246,7 @@ class Catalog:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
         from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
         from holdfast.session.trash import moved_folder  # noqa: PLC0415 - likewise
+        from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - likewise
 
         with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next listing tries again
             lease = Lease.take(folder)

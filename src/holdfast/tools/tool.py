@@ -147,8 +147,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     For the user, `title` is one line ("edit src/app.py", "run: make test"); `detail` is more (a diff, the full
     command). `outside` is a path outside the workspace that the call touches, else None; `host` is a network host that
-    it contacts, else "". `reads` are the absolute paths that it reads; of an edit, those whose content decides what the
-    model is told.
+    it contacts, else "". `reads` are the absolute paths that it reads; of an edit, those whose content its result
+    depends on.
 
     A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
     a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.

@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
+<<<<<<< HEAD
 from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import homes, private_folders
+=======
+from holdfast.system.user_directories import homes
+>>>>>>> w-h6
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.workspace.file_snapshots import current_snapshot
@@ -88,6 +92,7 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
+        from holdfast.system.trusted_programs import trusted_program  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
         from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
 

@@ -363,15 +363,15 @@ def test_ripgrep_gives_the_same_for_strange_names(space: Workspace) -> None:
 
 
 def test_what_ripgrep_cannot_say_is_searched_anyway(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    (space.root / "rg").write_text("#!/bin/sh\n")
-    (space.root / "rg").chmod(0o755)
-    monkeypatch.setenv("PATH", str(space.root))
+    (space.root.parent / "rg").write_text("#!/bin/sh\n")
+    (space.root.parent / "rg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(space.root.parent))
 
     async def refused(_argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
         raise ToolFailed("Program was not run.")
 
     async def failed(argv: Sequence[str], **_of: object) -> tuple[int, bytes]:
-        assert argv[0] == str(space.root / "rg")
+        assert argv[0] == str(space.root.parent / "rg")
         assert argv[argv.index("--") + 1] == "needle"
         return 2, b"trouble"
 
@@ -384,9 +384,9 @@ def test_what_ripgrep_cannot_say_is_searched_anyway(space: Workspace, monkeypatc
 
 
 def test_a_stop_ends_a_search_that_waits_for_ripgrep(space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    (space.root / "rg").write_text("#!/bin/sh\n")
-    (space.root / "rg").chmod(0o755)
-    monkeypatch.setenv("PATH", str(space.root))
+    (space.root.parent / "rg").write_text("#!/bin/sh\n")
+    (space.root.parent / "rg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(space.root.parent))
     ended: list[str] = []
 
     async def run() -> None:

@@ -43,6 +43,9 @@ gradle/wrapper/gradle-wrapper.properties .gdbinit .lldbinit .Rprofile .pdbrc .ir
 .kube/config .docker/config.json .netrc .curlrc .wgetrc .lessfilter .mailcap .forward .psqlrc
 Library/LaunchAgents/x.plist AGENTS.md sub/CLAUDE.md GEMINI.md .cursorrules
 crontab environment.d/x.conf pip.conf .pypirc .bundle/config .gradle/init.gradle
+.ghci .ocamlinit .iex.exs .erlang .octaverc .swiplrc .julia/config/startup.jl .radare2rc .byebugrc .rdbgrc
+jupyter_server_config.py jupyter_notebook_config.json ipython_config.py .bsp/sbt.json hie.yaml .luarc.json .luarc.jsonc
+zls.json omnisharp.json .solargraph.yml .tern-project .rbenv-vars .p10k.zsh .muttrc
 """
 ATTACKS = _ATTACKS.split()
 

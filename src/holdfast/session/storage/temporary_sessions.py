@@ -11,11 +11,12 @@ from pathlib import Path
 
 from holdfast.errors import HoldfastError
 from holdfast.session.storage.lease import Lease, raise_if_busy
-from holdfast.system.deletion import delete_tree
 
 
 def delete_temporary(folder: Path) -> bool:
     """Delete a temporary session with all its files, unless another process holds it. Return whether it is deleted."""
+    from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - for the few runs that are not kept
+
     with contextlib.suppress(OSError, HoldfastError):  # the next start tries again
         lease = Lease.take(folder)
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from holdfast.system.confinement.description import Mask, SystemView, is_below, is_within
+from holdfast.system.secret_files import CREDENTIALS_AT_HOME
 
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/sys",
@@ -21,9 +22,16 @@ _TOOLCHAIN_VARIABLES = (
 )  # fmt: skip
 _TOOLCHAINS_AT_HOME = (
     ".cargo", ".rustup", ".pyenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rbenv", ".gem", "go", ".m2",
-    ".gradle", ".npm", ".cache", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".gitconfig",
-    ".config/git", ".bashrc", ".profile",
+    ".gradle", ".npm", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".gitconfig", ".config/git",
 )  # fmt: skip
+_TOOL_CACHES = (
+    "pip", "uv", "go-build", "yarn", "pnpm", "pypoetry", "pipenv", "pre-commit", "ruff", "mypy", "black", "jedi",
+    "node", "node-gyp", "deno", "bun", "typescript", "electron", "prisma", "ms-playwright", "puppeteer", "Cypress",
+    "ccache", "sccache", "zig", "bazel", "bazelisk", "golangci-lint", "gopls", "rust-analyzer", "clangd", "cabal",
+    "coursier", "composer", "bundle", "hex", "huggingface", "torch", "matplotlib", "fontconfig", "nix",
+)  # fmt: skip
+"""Of the user's cache, the folders of tools: browsers and mail programs keep there what the user read."""
+
 _PROGRAM_FOLDERS = ("bin", "shims", ".bin", "sbin")
 
 _CACHES_AT_HOME = (
@@ -37,15 +45,16 @@ _SYSTEM_SECRETS = (
     "shadow", "shadow-", "gshadow", "gshadow-", "ssl/private", "sudoers", "sudoers.d", "wireguard",
     "NetworkManager/system-connections", "letsencrypt", "kubernetes", "krb5.keytab", "ppp/chap-secrets",
 )  # fmt: skip
-_SECRETS_AT_HOME = (
-    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".config/gh", ".config/gcloud", ".config/op", ".netrc",
-    ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".pgpass", ".my.cnf",
-    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-    ".m2/settings-security.xml",
-    ".gradle/gradle.properties", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".mozilla",
-    ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".password-store", ".vault-token",
-    ".terraform.d", ".cache/huggingface/token", ".huggingface",
-)  # fmt: skip
+_PROJECT_SETTINGS_AT_HOME = (
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".condarc",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".wgetrc",
+    ".curlrc",
+)
+"""Settings that may name a password at home; in a project, files of this name are settings like others."""
 
 
 def system_view(environ: Mapping[str, str]) -> SystemView:
@@ -61,6 +70,7 @@ def system_view(environ: Mapping[str, str]) -> SystemView:
 def toolchain_folders(environ: Mapping[str, str], home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it."""
     candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
+    candidates += [f"{home}/.cache/{name}" for name in _TOOL_CACHES]
     candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
     for entry in environ.get("PATH", "").split(":"):
         path = Path(entry)
@@ -99,8 +109,33 @@ def python_folders() -> tuple[str, ...]:
 def credential_masks(home: str, extra: Iterable[str] = ()) -> tuple[Mask, ...]:
     """Return the masks of the machine's and the user's credentials, and of the `extra` paths, as far as they exist."""
     paths = [f"/etc/{name}" for name in _SYSTEM_SECRETS]
-    paths += [f"{home}/{name}" for name in _SECRETS_AT_HOME]
-    return masks_of([*paths, *_host_keys(), *extra])
+    paths += [f"{home}/{name}" for name in _PROJECT_SETTINGS_AT_HOME]
+    return masks_of([*paths, *_spelt(home), *_host_keys(), *extra])
+
+
+def _spelt(home: str) -> Iterator[str]:
+    """Yield the credentials in a home folder that exist, as they are spelt there."""
+    listed: dict[str, dict[str, list[str]]] = {}
+    for entry in CREDENTIALS_AT_HOME:
+        places = [home]
+        for part in entry.split("/"):
+            found: list[str] = []
+            for place in places:
+                if place not in listed:
+                    listed[place] = _names(place)
+                found += [f"{place}/{name}" for name in listed[place].get(part, ())]
+            places = found
+        yield from places
+
+
+def _names(folder: str) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    try:
+        for each in Path(folder).iterdir():
+            names.setdefault(each.name.lower(), []).append(each.name)
+    except OSError:  # no folder, or closed to this user: then no command sees into it
+        pass
+    return names
 
 
 def _host_keys() -> Iterator[str]:

@@ -263,6 +263,29 @@ AUTORUN_FILES = (
         ".curlrc _curlrc .wgetrc .ackrc .psqlrc .sqliterc .my.cnf .mylogin.cnf",
     ),
     Autorun("Perl", "https://perldoc.perl.org/perlrun", ".cpan .cpanm", ".perldb .replyrc"),
+    # Interactive programs and debuggers that read a file of the folder they start in.
+    Autorun("GHCi", "https://downloads.haskell.org/ghc/latest/docs/users_guide/ghci.html", ".ghc", ".ghci"),
+    Autorun("OCaml", "https://ocaml.org/manual/toplevel.html", "", ".ocamlinit"),
+    Autorun("Elixir, Erlang", "https://hexdocs.pm/iex/IEx.html#module-the-iex-exs-file", "", ".iex.exs .erlang"),
+    Autorun("Octave, Prolog", "https://docs.octave.org/latest/Startup-Files.html", "", ".octaverc .swiplrc"),
+    Autorun("Julia", "https://docs.julialang.org/en/v1/manual/command-line-interface/", ".julia"),
+    Autorun("radare2", "https://book.rada.re/configuration/files.html", "", ".radare2rc"),
+    Autorun("Ruby debuggers", "https://github.com/ruby/debug#initial-scripts", "", ".byebugrc .rdbgrc .rdebugrc"),
+    Autorun(
+        "Jupyter",
+        "https://jupyter-server.readthedocs.io/en/latest/users/configuration.html",
+        "",
+        "jupyter_*config.py jupyter_*config.json ipython_*config.py",
+    ),
+    # Language servers: an editor starts them with the folder, and these files name programs and plugins.
+    Autorun("build servers", "https://build-server-protocol.github.io/docs/overview/server-discovery", ".bsp"),
+    Autorun("Haskell", "https://haskell-language-server.readthedocs.io/en/latest/configuration.html", "", "hie.yaml"),
+    Autorun("Lua", "https://luals.github.io/wiki/plugins/", "", ".luarc.json*"),
+    Autorun("Zig, C#", "https://zigtools.org/zls/configure/", "", "zls.json omnisharp.json"),
+    Autorun("Ruby, JavaScript", "https://solargraph.org/guides/configuration", "", ".solargraph.yml .tern-project"),
+    Autorun("rbenv-vars", "https://github.com/rbenv/rbenv-vars", "", ".rbenv-vars"),
+    Autorun("zsh frameworks", "https://zimfw.sh/", ".zplug", ".p10k.zsh .zimrc .zpreztorc .antigenrc .zshrc.local"),
+    Autorun("mutt", "https://neomutt.org/guide/configuration", ".mutt", ".muttrc .neomuttrc"),
 )
 
 

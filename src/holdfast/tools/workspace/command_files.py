@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from posixpath import join, normpath
 
 import msgspec
 
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
 from holdfast.tools.workspace.program_files import chosen_elsewhere, program_file
 
@@ -25,12 +27,16 @@ MOST_BELOW = 20_000
 _INSTALLED = frozenset(
     {
         *("node_modules", "bower_components", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".nox", ".git"),
-        *("target", "vendor", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".next", ".terraform"),
+        *("target", "vendor", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".next"),
     }
 )
-"""Folders of installed packages and of what was built: they hold far more files than the project, and none of its keys.
+"""Folders of installed packages and of what was built: they hold far more files than the project.
 
-They are named themselves, as if they were files, and not entered, except where links in them count."""
+They are named themselves, as if they were files, and not entered, except where links in them count. Files with secrets
+that lie in them, or one folder deeper, are found: a project's own lie there, a package's lie deeper."""
+
+_INSTALLED_MOST = 10_000
+"""The most names in such folders that are looked at; more are left alone."""
 
 _COST = 200
 """As how many names a pattern counts, whatever it matches: a line has room for a hundred."""
@@ -217,6 +223,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
     links: list[str] = []
     files: list[str] = []
     rules: list[str] = []
+    installed: list[str] = []
     waiting, count = [folder], 0
     while waiting:
         try:
@@ -232,6 +239,28 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                         waiting.append(entry.path)
                     else:
                         files.append(entry.path)
+                        if entry.name in _INSTALLED and entry.is_dir(follow_symlinks=False):
+                            installed.append(entry.path)
         except OSError:
             continue  # what cannot be listed the command cannot list either
+    files += _secrets_of_installed(installed)
     return Below(tuple(files), tuple(links), rules=tuple(rules), seen_names=count)
+
+
+def _secrets_of_installed(folders: list[str]) -> Iterator[str]:
+    """Yield the files with secrets in these folders and in the folders in them. Repositories are git's own."""
+    waiting = [(folder, True) for folder in folders if not folder.endswith("/.git")]
+    count = 0
+    while waiting and count < _INSTALLED_MOST:
+        folder, is_first = waiting.pop()
+        try:
+            with os.scandir(folder) as listing:
+                for entry in islice(listing, _INSTALLED_MOST):
+                    count += 1
+                    if is_first and entry.is_dir(follow_symlinks=False):
+                        waiting.insert(0, (entry.path, False))
+                    elif holds_secrets(entry.path) and entry.is_file(follow_symlinks=False):
+                        yield entry.path
+        except OSError:
+            continue  # what cannot be listed the command cannot list either
+

@@ -14,7 +14,6 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
-from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
@@ -86,6 +85,8 @@ def _read(root: Path, path: Path, *, within: Path | None) -> _Found:
 
 def _is_for_readers(path: Path) -> bool:
     """Return whether a link in a repository may lead to the file (resolved): by its name, and not to a secret."""
+    from holdfast.system.secret_files import holds_secrets  # noqa: PLC0415 - for a link, which few have
+
     name = path.name.lower()
     return (name in LINKED_NAMES or name.endswith(LINKED_ENDINGS)) and not holds_secrets(str(path))
 

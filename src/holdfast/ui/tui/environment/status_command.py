@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import threading
@@ -24,6 +23,7 @@ from rich.text import Text
 
 from holdfast import __version__
 from holdfast.system.threads import in_daemon
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.text import literal
 from holdfast.tools.process.environment import child_environment
 from holdfast.ui.tui.widgets.status_line import Status
@@ -131,7 +131,7 @@ class StatusCommand:
 
     def _output(self, document: bytes, cwd: str) -> bytes:
         """Return what the command prints. Raise `OSError` if it fails, `TimeoutError` if it takes too long."""
-        guard = shutil.which("timeout")
+        guard = trusted_program("timeout", *filter(None, (cwd,)), environ=self._environ)
         words = [guard, "--signal=KILL", f"{COMMAND_LIMIT + 1:g}"] if guard else []
         with self._lock:
             if self._closed:

@@ -6,7 +6,6 @@ it needs. The image becomes a file because a prompt is text: its mention survive
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import msgspec
 from holdfast.errors import HoldfastError, StateError, UsageError
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.threads import in_daemon
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import homes
 from holdfast.tools.workspace.images import is_image
 from holdfast.ui.advice import SCREEN, with_advice
@@ -66,7 +66,7 @@ def clipboard_commands(environ: Mapping[str, str], which: Callable[[str], str | 
 
 def clipboard_image(environ: Mapping[str, str]) -> Path:
     """Store the clipboard's image, and return its file. It blocks. Raise `UsageError` or `StateError`."""
-    commands = clipboard_commands(environ, lambda name: shutil.which(name, path=environ.get("PATH")))
+    commands = clipboard_commands(environ, lambda name: trusted_program(name, Path.cwd(), environ=environ) or None)
     needed = {name: environ[name] for name in _NEEDED if name in environ}
     for command in commands:
         with suppress(OSError, subprocess.TimeoutExpired):

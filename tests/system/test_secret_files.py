@@ -1,0 +1,88 @@
+"""Which names are those of secrets, for tools and for the wall alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.system.confinement.machine import credential_masks, toolchain_folders
+from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
+from holdfast.tools.workspace.command_files import disk_surroundings
+
+SECRETS = """
+.env .env.local .ENV.production ..env prod.env docker/db.env key.pem a/server.key AuthKey_X.p8 id_rsa id_ed25519
+deploy_key
+.aws/config .aws/credentials .kube/config .kube/cache/x .docker/config.json .ssh/id .gnupg/x kubeconfig dev.kubeconfig
+credentials.json .credentials secrets.yaml .secrets .streamlit/secrets.toml my-service-account.json .npmrc .pypirc
+a.tfstate terraform.tfstate.1700.backup prod.auto.tfvars .dev.vars .vault_pass .bash_history .viminfo .pgpass
+.claude/.credentials.json .codex/auth.json .config/gh/hosts.yml .config/github-copilot/apps.json .m2/settings.xml
+.local/share/keyrings/login.keyring .local/share/uv/credentials/credentials.toml .mozilla/firefox/x/logins.json
+.env~ .env.bak #.env# .#.env server.key~ server.key.bak server.key.old.1 .server.key.swp id_rsa.orig .pgpass~ a.pem.bak
+"""
+
+PUBLIC = """
+.env.example .env.local.sample example.env test.env .envrc credentials.py secrets.py secret.ts environment.yml env.py
+.ssh/config .ssh/known_hosts .ssh/known_hosts.old id_rsa.pub .aws.md cacert.pem config .git/config src/config.json
+auth.json settings.xml gradle.properties notes.md~ a.py.bak keys.py monkey key.txt serviceaccount.yaml.md
+token.py history
+"""
+
+
+@pytest.mark.parametrize("name", SECRETS.split())
+@pytest.mark.parametrize("folder", ["", "/srv/work/", "a/b/"])
+def test_a_secret(name: str, folder: str) -> None:
+    assert holds_secrets(folder + name)
+    assert holds_secrets(folder + name.upper())
+
+
+@pytest.mark.parametrize("name", PUBLIC.split())
+def test_no_secret(name: str) -> None:
+    assert not holds_secrets(f"/srv/work/{name}")
+
+
+@pytest.mark.parametrize("entry", CREDENTIALS_AT_HOME)
+def test_what_the_wall_masks_at_home_asks_where_home_is_the_workspace(tmp_path: Path, entry: str) -> None:
+    path = tmp_path / entry.upper()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("x")
+    masked = [mask.path for mask in credential_masks(str(tmp_path)) if mask.path.startswith(f"{tmp_path}/")]
+    assert masked == [str(path)]
+    assert holds_secrets(str(path))
+    assert holds_secrets(f"{path}/below/it")
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".profile", ".cache/mozilla", ".cache/keyring-x", ".config", "Documents"])
+def test_of_home_only_toolchains_are_shown_to_what_runs_unasked(tmp_path: Path, name: str) -> None:
+    for each in (name, ".cache/pip", ".cargo"):
+        (tmp_path / each).mkdir(parents=True)
+    shown = toolchain_folders({"PATH": "/usr/bin"}, str(tmp_path), roots=())
+    assert shown == (str(tmp_path / ".cargo"), str(tmp_path / ".cache/pip"))
+
+
+@pytest.mark.parametrize("folder", ["vendor", "target", "node_modules", ".venv", ".next", "a/vendor"])
+def test_a_projects_own_secret_in_a_folder_of_packages_is_found(tmp_path: Path, folder: str) -> None:
+    for name in (".env", "deep/server.key", "deep/deeper/test.key", "deep/lib.js"):
+        path = tmp_path / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    found = disk_surroundings().below(str(tmp_path), False)  # noqa: FBT003 - of a lookup
+    assert {each for each in found.files if holds_secrets(each)} == {
+        str(tmp_path / folder / ".env"),
+        str(tmp_path / folder / "deep/server.key"),
+    }
+
+
+def test_all_of_a_terraform_folder_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / ".terraform/a/b/terraform.tfstate"
+    path.parent.mkdir(parents=True)
+    path.write_text("x")
+    assert str(path) in disk_surroundings().below(str(tmp_path), False).files  # noqa: FBT003 - of a lookup
+
+
+def test_very_many_packages_are_no_hindrance(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / "node_modules" / f"p{number}").mkdir(parents=True)
+    (tmp_path / "a.txt").write_text("x")
+    found = disk_surroundings().below(str(tmp_path), False)  # noqa: FBT003 - of a lookup
+    assert (found.is_complete, found.seen_names) == (True, 2)
