@@ -20,7 +20,7 @@ from skips import needs
 pytestmark = needs("llama")
 
 BATCH = 64
-"""Tokens read at once: the first prompt, of some 10,000 (this model's are bytes), takes seconds and is told of often."""
+"""Tokens read at once: the first prompt, of some 10,000 (this model's are bytes), takes seconds, told of often."""
 SHARE = r"reading the prompt (\d+) %"
 
 
