@@ -1,8 +1,8 @@
 """Recognizes a refusal of the account: it has no credit left, or the provider does not serve it, or not from here.
 
 Waiting does not help, so it is not sent again. Providers say so under many statuses: a table of codes and of texts,
-each with its source; "no report" is a code that its name alone explains. No text is one that an ordinary rate limit has: Gemini's "You exceeded your current quota" is left
-out.
+each with its source; "no report" is a code that its name alone explains. No text is one that an ordinary rate limit
+has: Gemini's "You exceeded your current quota" is left out.
 """
 
 from __future__ import annotations
