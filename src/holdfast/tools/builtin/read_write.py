@@ -26,7 +26,7 @@ from holdfast.tools.workspace.atomic_write import (
     read_existing,
     replacement,
 )
-from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
+from holdfast.tools.workspace.file_kinds import SNIFF, UTF_16, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
 from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
@@ -182,7 +182,8 @@ def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> 
         if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
             return _picture(place, file, size)
         if kind is not None:
-            msg = f"File {place.name!r} is {kind} of {size} bytes, not text. Use bash to look at it."
+            convert = " Only UTF-8 can be read: convert it with iconv -f UTF-16 -t UTF-8." if kind == UTF_16 else ""
+            msg = f"File {place.name!r} is {kind} of {size} bytes, not text.{convert or ' Use bash to look at it.'}"
             raise ToolFailed(msg)
         snapshot = take_snapshot(place, file)  # before reading, so that a later change is detected
         shown: list[str] = []
