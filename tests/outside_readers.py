@@ -39,6 +39,7 @@ from holdfast.tools.process.supervisor_locks import LARGEST_LOCK, left_nothing
 from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_repositories
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
+from holdfast.tools.workspace.line_ends import EDITOR_CONFIG, LARGEST_RULES, crlf_rule
 from holdfast.ui.service.access import TokenFile
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import session_instructions
@@ -246,6 +247,12 @@ FILES: tuple[FileReader, ...] = (
         place=".git/config",
         read=lambda root: read_repositories(str(root)),
         prepare=_repository,
+    ),
+    FileReader(
+        name="rules about line ends",
+        bound=LARGEST_RULES,
+        place=EDITOR_CONFIG,
+        read=lambda root: crlf_rule(root, root / "new.txt"),
     ),
 )
 
