@@ -99,7 +99,7 @@ def _show(text: str, name: str) -> None:
 
 
 def test_a_session_begun_without_a_user_can_ask_on_a_screen(one_world: World) -> None:
-    """`holdfast -p` declares no question, for nobody could answer; the same session on a screen does."""
+    """`holdfast -p` declares no question, for no user could answer; the same session on a screen does."""
     one_world.script([Say("Begun.")], [Call("ask_user", {"questions": [QUESTION]})], [Say("Postgres it is.")])
     one_world.run("-m", one_world.model, "-p", "begin")
     with screen(one_world, "-c") as terminal:

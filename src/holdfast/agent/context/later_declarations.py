@@ -24,15 +24,15 @@ def later_declarations(fold: Fold, toolbox: Toolbox, rules: RuleSet, *, has_user
     if (opened := fold.conversation().opened) is None:
         return ()
     tools, declared = toolbox.tools, {schema.name for schema in opened.tools}
-    wanted: frozenset[str] = frozenset()
+    useful: frozenset[str] = frozenset()
     if (fold.tasks.open or fold.tasks.ended) and "bash" in declared:  # without it the model cannot begin one
-        wanted |= OF_TASKS
+        useful |= OF_TASKS
     if has_user and declared >= chosen_tools("", has_user=False) - EDIT_TOOLS:  # the user chose no fewer
-        wanted |= FOR_THE_USER
+        useful |= FOR_THE_USER
     missing = tuple(
         each
         for each in DECLARATIONS
-        if each.name in wanted - declared and each.name in tools and not rules.never_run(each.name)
+        if each.name in useful - declared and each.name in tools and not rules.never_run(each.name)
     )
     if not missing:
         return ()

@@ -22,13 +22,13 @@ _DEEPEST = 64
 
 def crlf_rule(root: Path, file: Path) -> str:
     """Return the name of the file below `root` that asks for CRLF in a new `file`, "" if none does. Never raises."""
-    for name, says in ((EDITOR_CONFIG, _editor_config), (ATTRIBUTES, _attributes)):
+    for name, rules in ((EDITOR_CONFIG, _editor_config), (ATTRIBUTES, _attributes)):
         for folder in [each for each in file.parents if each.is_relative_to(root)][:_DEEPEST]:
             try:
                 text = read_bounded(folder / name, LARGEST_RULES).decode("utf-8", "replace")
             except OSError:  # most folders have none; one that cannot be read says nothing
                 continue
-            ends, is_last = says(text, file.relative_to(folder).parts)
+            ends, is_last = rules(text, file.relative_to(folder).parts)
             if ends:
                 return name if ends == "crlf" else ""
             if is_last:

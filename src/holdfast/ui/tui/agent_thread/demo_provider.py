@@ -90,12 +90,12 @@ def _reply(request: ReceivedRequest) -> Reply:
 
 def _since_prompt(messages: tuple[dict[str, object], ...]) -> tuple[dict[str, object], ...]:
     """Return what follows the newest prompt: a message of the user that does not stand behind a result."""
-    behind = [
+    prompts = [
         place
         for place, message in enumerate(messages)
         if message.get("role") == "user" and (place == 0 or messages[place - 1].get("role") != "tool")
     ]
-    return messages[behind[-1] :] if behind else messages
+    return messages[prompts[-1] :] if prompts else messages
 
 
 def _look() -> Reply:
