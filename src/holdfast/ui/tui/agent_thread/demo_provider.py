@@ -80,7 +80,7 @@ def _reply(request: ReceivedRequest) -> Reply:
             ]
         case 1:
             words = "That has a typing error. I correct it: you see the line before and after."
-            change = {"path": _PROGRAM, "old": "wrold", "new": "world"}
+            change: dict[str, object] = {"path": _PROGRAM, "old": "wrold", "new": "world"}
             return [Say(words, chunk=6, delay=_PACE), Call("edit", change)]
         case 2:
             return [Say("Now I run it.", chunk=6, delay=_PACE), Call("bash", {"command": f"sh {_PROGRAM}"})]
