@@ -1,7 +1,8 @@
-"""llama.cpp's server with a model file and a fixed seed: `python llama_server.py MODEL WINDOW LONGEST TEMPERATURE BATCH`.
+"""llama.cpp's server with a model file and a fixed seed.
 
-It prints its address, and ends when its standard input does. LONGEST is how many tokens an answer has at most (-1: no
-limit), BATCH how many of a prompt are read at once (0: as it likes).
+`python llama_server.py MODEL WINDOW LONGEST TEMPERATURE BATCH` prints its address, and ends when its standard input
+does. LONGEST is how many tokens an answer has at most (-1: no limit), BATCH how many of a prompt are read at once (0:
+as it likes).
 """
 
 from __future__ import annotations

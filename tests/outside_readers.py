@@ -53,6 +53,7 @@ from holdfast.tools.workspace.file_walk import IGNORE_MOST, walk
 from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_repositories
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
+from holdfast.tools.workspace.line_ends import EDITOR_CONFIG, LARGEST_RULES, crlf_rule
 from holdfast.tools.workspace.safe_paths import resolve
 from holdfast.ui.acp.prompt_content import LARGEST_COMPARED, Resource, ResourceBlock, prompt_content
 from holdfast.ui.service.access import TokenFile
@@ -346,6 +347,12 @@ FILES: tuple[FileReader, ...] = (
         place=".git/config",
         read=lambda root: read_repositories(str(root)),
         prepare=_repository,
+    ),
+    FileReader(
+        name="rules about line ends",
+        bound=LARGEST_RULES,
+        place=EDITOR_CONFIG,
+        read=lambda root: crlf_rule(root, root / "new.txt"),
     ),
 )
 

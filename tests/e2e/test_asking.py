@@ -96,3 +96,19 @@ def _show(text: str, name: str) -> None:
     """Write the screen to a file for a reader, if HOLDFAST_KEEP_SCREENS names a folder."""
     if folder := os.environ.get("HOLDFAST_KEEP_SCREENS"):
         (Path(folder) / f"{name}.txt").write_text(text)
+
+
+def test_a_session_begun_without_a_user_can_ask_on_a_screen(one_world: World) -> None:
+    """`holdfast -p` declares no question, for no user could answer; the same session on a screen does."""
+    one_world.script([Say("Begun.")], [Call("ask_user", {"questions": [QUESTION]})], [Say("Postgres it is.")])
+    one_world.run("-m", one_world.model, "-p", "begin")
+    with screen(one_world, "-c") as terminal:
+        terminal.wait_text("Begun")
+        terminal.line("go on")
+        terminal.wait_text(r"(?s)1  SQLite.*2  Postgres")
+        terminal.send("2")
+        terminal.wait_text("Postgres it is")
+        terminal.wait_absent("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert [b'"ask_user"' in each.raw for each in one_world.provider.requests[:2]] == [False, True]

@@ -75,7 +75,7 @@ def test_a_background_task_lasts_as_long_as_the_daemon(one_world: World, permiss
         pytest.param(("--allow", "Bash(*)"), id="confined", marks=needs("bubblewrap")),
     ],
 )
-def test_a_foreground_call_is_told_how_to_keep_it(one_world: World, permission: tuple[str, ...]) -> None:
+def test_the_result_of_a_foreground_call_says_how_to_keep_it(one_world: World, permission: tuple[str, ...]) -> None:
     one_world.script([Call("bash", {"command": daemon(one_world)})], [Say("Done.")])
     assert one_world.run("-m", one_world.model, "-p", "start it", *permission).code == 0
     (text,) = [entry.text for entry in one_world.entries() if isinstance(entry, CallEnded)]
@@ -83,7 +83,7 @@ def test_a_foreground_call_is_told_how_to_keep_it(one_world: World, permission: 
     assert "background: true" in text
 
 
-def test_the_users_own_command_is_told_in_words_for_a_person(one_world: World) -> None:
+def test_the_users_own_command_says_what_holdfast_ended(one_world: World) -> None:
     line = daemon(one_world)
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text("Ask holdfast to do something")

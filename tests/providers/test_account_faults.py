@@ -34,6 +34,10 @@ NO_CREDIT: list[tuple[int, dict[str, object]]] = [
     (403, {"status": "PERMISSION_DENIED", "message": "This API method requires billing to be enabled.",
            "details": [{"reason": "BILLING_DISABLED"}]}),
     (400, {"code": "Arrearage", "message": "Access denied, please make sure your account is in good standing."}),
+    (400, {"code": "billing_hard_limit_reached", "message": "Billing hard limit has been reached"}),
+    (403, {"message": "You have run out of credits or need a Grok subscription. Add credits at https://grok.com"}),
+    (429, {"message": "Your team t1 has either used all available credits or reached its monthly spending limit."}),
+    (400, {"message": "This request requires more credits, or fewer max_tokens."}),
     (402, {}),
 ]  # fmt: skip
 NOT_AVAILABLE: list[tuple[int, dict[str, object]]] = [

@@ -19,13 +19,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from llama_server import llama_server
 from tasks import TASKS, Seen, Task, prepare
 from weights import ABOUT, weights
 
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, RequestStarted, ResponseEnded, TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
+from llama_server import llama_server
 
 MOST_REQUESTS = 40
 LONGEST_ANSWER = 512

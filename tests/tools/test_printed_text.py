@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from holdfast.tools.printed_text import SCREEN, printed_text
+from holdfast.tools.printed_text import HIGHEST_SCREEN, printed_text
 
 FRAMES = "".join(f"\rprogress {number}" for number in range(1, 2001))
 
@@ -44,7 +44,7 @@ FRAMES = "".join(f"\rprogress {number}" for number in range(1, 2001))
 )
 def test_it_is_what_a_line_printer_keeps(text: str, shown: str | None) -> None:
     if shown is None:  # further up than a screen is high
-        shown = "".join("top\n" if n == 300 + 1 - SCREEN else f"row {n}\n" for n in range(300))
+        shown = "".join("top\n" if n == 300 + 1 - HIGHEST_SCREEN else f"row {n}\n" for n in range(300))
     assert printed_text(text) == shown
 
 

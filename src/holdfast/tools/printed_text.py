@@ -5,8 +5,8 @@ for them: one progress line can have 26,000 characters. The file with the whole 
 screen keeps the colours.
 
 A program that draws several lines again moves the cursor up first: docker, npm, cargo, pytest's plugins. Those lines
-are kept in a list of rows, in which what is drawn again replaces what stood there, at most `SCREEN` rows above the
-newest, as on a screen. What is drawn at a fixed place of the screen and left again, such as apt's bar, is dropped.
+are kept in a list of rows, in which what is drawn again replaces what stood there, at most `HIGHEST_SCREEN` rows above
+the newest, as on a screen. What is drawn at a fixed place of the screen and left again, such as apt's bar, is dropped.
 
 Example: `10 %\r50 %\r100 %\n` becomes `100 %\n`, and a line that is printed 500 times stands there twice, with a count.
 `a 1 %\nb 1 %\n\x1b[2Aa 9 %\nb 9 %\n` becomes `a 9 %\nb 9 %\n`.
@@ -39,7 +39,7 @@ _NO_COLOUR = re.compile(rf"(?!{_COLOUR.pattern}){_CONTROL.pattern}")
 _BACKSPACE = "\b"
 SHOWN_OF_RUN = 2
 """How many of a run of equal lines are shown."""
-SCREEN = 200
+HIGHEST_SCREEN = 200
 """Rows that the cursor can go up: a screen is not higher."""
 FEWEST = 5
 """How many equal lines make a run."""
@@ -72,7 +72,7 @@ def _drawn(text: str) -> str:
         count = int(found[1] or 1)
         match f"\x1b{found[2]}" if found[2] else found[0]:
             case "\x1bA" | "\x1bF":
-                at, fresh = max(at - count, len(rows) - SCREEN, 0), True
+                at, fresh = max(at - count, len(rows) - HIGHEST_SCREEN, 0), True
             case "\x1bB" | "\x1bE":
                 at, fresh = min(at + count, len(rows) - 1), True
             case "\x1bJ" if not found[1] or found[1] == "0":

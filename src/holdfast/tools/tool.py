@@ -119,7 +119,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     at an absolute path.
 
     `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it, `typed`
-    whether the user typed it, so that its result is written for a person.
+    whether the user typed it, so that its result is written for the user.
 
     `consult` asks the user the questions of a server and returns the answers; `has_user` is whether there is a user to
     ask. `pending_request` has the unanswered questions of a call that a crash interrupted: the call resumes with them.

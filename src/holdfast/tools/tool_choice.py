@@ -1,6 +1,6 @@
 """Chooses the tools that a new session declares. They stay in a session: requests begin with them.
 
-Only `task` and `stop_task` come later, with the first background task (`agent/turn/task_declarations.py`).
+Some come later, once they are of use (`agent/context/later_declarations.py`).
 """
 
 from __future__ import annotations

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.system.threads import in_daemon
-<<<<<<< HEAD
-from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import homes, private_folders
-=======
-from holdfast.system.user_directories import homes
->>>>>>> w-h6
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.workspace.file_snapshots import current_snapshot

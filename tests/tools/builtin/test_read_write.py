@@ -115,6 +115,12 @@ def test_read_refuses_binary_files(space: Workspace, content: bytes, guess: str)
         called(ReadTool(space), path="b")
 
 
+def test_utf_16_is_said_to_be_convertible(space: Workspace) -> None:
+    (space.root / "u16.txt").write_text("hello", "utf-16")
+    with pytest.raises(ToolFailed, match="Only UTF-8 can be read: convert it with iconv -f UTF-16 -t UTF-8"):
+        called(ReadTool(space), path="u16.txt")
+
+
 def test_read_refuses_what_is_not_a_file(space: Workspace) -> None:
     read = ReadTool(space)
     os.mkfifo(space.root / "pipe")
@@ -205,6 +211,38 @@ def test_write_keeps_the_form_of_a_file(space: Workspace, before: bytes, content
     assert plan.change == FileChange(path="form.txt", before=sha(before.decode()), after=sha(after.decode()))
     assert ran(plan).text.partition("lines).")[2] == said
     assert path.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "crlf"),
+    [
+        ({".editorconfig": "root = true\n[*]\nend_of_line = crlf\n"}, "a/b.bat", ".editorconfig"),
+        (
+            {".editorconfig": "[*]\nend_of_line = lf\n[*.{bat,cmd}]\nend_of_line = CRLF ; Windows\n"},
+            "a/b.bat",
+            ".editorconfig",
+        ),
+        ({".editorconfig": "[*.bat]\nend_of_line = crlf\n[*]\nend_of_line = lf\n"}, "b.bat", ""),
+        ({".editorconfig": "[*]\nend_of_line=crlf\n", "a/.editorconfig": "[*]\nend_of_line=lf\n"}, "a/b.bat", ""),
+        ({".editorconfig": "[*]\nend_of_line=crlf\n", "a/.editorconfig": "root=true\n"}, "a/b.bat", ""),
+        ({".editorconfig": "[/b.bat]\nend_of_line=crlf\n"}, "a/b.bat", ""),
+        ({".editorconfig": "[a/**]\nend_of_line=crlf\n"}, "a/c/b.bat", ".editorconfig"),
+        ({".gitattributes": "# rules\n* text=auto\n*.bat text eol=crlf\n"}, "a/b.bat", ".gitattributes"),
+        ({".gitattributes": "*.bat eol=crlf\n*.bat -text\n"}, "b.bat", ""),
+        ({".editorconfig": "[*]\nend_of_line=lf\n", ".gitattributes": "* eol=crlf\n"}, "b.bat", ""),
+        ({".editorconfig": "[" + "*" * 5000 + "]\nend_of_line=crlf\n" + "#" * 70_000}, "b.bat", ""),
+        ({}, "b.bat", ""),
+    ],
+)
+def test_a_new_file_has_the_line_ends_of_its_project(
+    space: Workspace, rules: dict[str, str], name: str, crlf: str
+) -> None:
+    for path, text in rules.items():
+        (space.root / path).parent.mkdir(exist_ok=True)
+        (space.root / path).write_text(text)
+    said = ran(planned(WriteTool(space), path=name, content="one\ntwo\n")).text
+    assert (space.root / name).read_bytes() == (b"one\r\ntwo\r\n" if crlf else b"one\ntwo\n")
+    assert said.endswith(f" Line ends: CRLF, as {crlf} says." if crlf else " lines).")
 
 
 def test_write_says_that_only_the_line_ends_would_change(space: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from holdfast.agent.turn.approval_prompt import ApprovalAnswer
@@ -79,6 +80,8 @@ def test_a_plan_has_the_same_four_answers_in_every_mode(mode: Mode) -> None:
 def test_an_answer_carries_what_was_shown() -> None:
     question = question_of(command("make test"), mode="ask")
     assert question.text == "Run this command?"
+    behind = msgspec.structs.replace(command("make test"), background=True)
+    assert question_of(behind, mode="ask").text == "Run this command in the background?"
     project, refused = question.choice("project"), question.choice("no")
     assert project is not None
     assert refused is not None

@@ -116,7 +116,7 @@ class Turn:
             return StopCause("max_steps", f"{limit} request{'s' * (limit > 1)}")
         context.budget.check(self.stop)
         journal.append(
-            *self._task_tools(),
+            *self._later_tools(),
             *unsent_task_ends(conversation),
             *steer_entries(conversation),
             *prune_entry(conversation, context.settings),
@@ -130,14 +130,16 @@ class Turn:
             return StopCause("text_call", self._requests.unread_call)
         return None if cause is None else StopCause(cause, self._requests.refusal)
 
-    def _task_tools(self) -> tuple[ToolsChanged, ...]:
-        """Return the entry that declares the tools for background tasks, if there is a task and they are missing."""
-        context, tasks = self._context, self._context.journal.fold.tasks
-        if not (tasks.open or tasks.ended):
+    def _later_tools(self) -> tuple[ToolsChanged, ...]:
+        """Return the entry that declares tools which the session began without, if they are of use now."""
+        context, fold = self._context, self._context.journal.fold
+        opened, has_user = context.journal.conversation.opened, context.ask is not None
+        lacks = opened is not None and has_user and all(each.name != "ask_user" for each in opened.tools)
+        if not (fold.tasks.open or fold.tasks.ended or lacks):
             return ()
-        from holdfast.agent.context.task_declarations import task_declarations  # noqa: PLC0415 - when there is a task
+        from holdfast.agent.context.later_declarations import later_declarations  # noqa: PLC0415 - when one may be missing
 
-        return task_declarations(context.journal.fold, context.toolbox, context.permissions.policy().rules)
+        return later_declarations(fold, context.toolbox, context.permissions.policy().rules, has_user=has_user)
 
     async def _exit(self, stop_cause: StopCause) -> TurnEnded:
         """Settle every open call and the turn, and return how it ended. Journalled unless the disk refuses."""

@@ -1,8 +1,8 @@
 """Recognizes a refusal of the account: it has no credit left, or the provider does not serve it, or not from here.
 
 Waiting does not help, so it is not sent again. Providers say so under many statuses: a table of codes and of texts,
-each with its source. No text is one that an ordinary rate limit has: Gemini's "You exceeded your current quota" is left
-out.
+each with its source; "no report" is a code that its name alone explains. No text is one that an ordinary rate limit
+has: Gemini's "You exceeded your current quota" is left out.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ AccountFault = Literal["no_credit", "not_available"]
 _CODES: dict[str, AccountFault] = {
     "insufficient_quota": "no_credit",  # OpenAI, 429 (openai/codex#758, NousResearch/hermes-agent#36276)
     "billing_not_active": "no_credit",  # OpenAI, 429 (platform.openai.com/docs/guides/error-codes)
-    "billing_hard_limit_reached": "no_credit",  # OpenAI, 400
-    "InsufficientQuota": "no_credit",  # Azure
+    "billing_hard_limit_reached": "no_credit",  # OpenAI, 400 (dfinke/PowerShellAI#127)
     "billing_error": "no_credit",  # Anthropic, 402 (docs.anthropic.com/en/api/errors)
-    "insufficient_credits": "no_credit",
-    "insufficient_funds": "no_credit",  # AI gateways, 402
-    "insufficient_balance": "no_credit",  # Moonshot, DeepSeek
+    "insufficient_credits": "no_credit",  # a gateway, 402 (Gitlawb/openclaude#1489)
+    "insufficient_funds": "no_credit",  # no report
+    "insufficient_balance": "no_credit",  # a gateway, 402 (OpenCSGs/csghub-server#1369)
     "insufficient_user_quota": "no_credit",  # one-api and its relatives, 403
     "exceeded_current_quota_error": "no_credit",  # Moonshot, 403 and 429 (platform.moonshot.ai/docs/api/chat)
     "Arrearage": "no_credit",  # DashScope, 400 (help.aliyun.com/zh/model-studio/error-code)
     "1113": "no_credit",  # Z.ai, 429: an account in arrears (docs.z.ai/api-reference/api-code)
-    "payment_required": "no_credit",
-    "BILLING_DISABLED": "no_credit",  # Google, 403
-    "INVALID_PAYMENT_INSTRUMENT": "no_credit",  # Bedrock
+    "payment_required": "no_credit",  # no report
+    "BILLING_DISABLED": "no_credit",  # Google, 403: the reason beside the sentence below
+    "INVALID_PAYMENT_INSTRUMENT": "no_credit",  # no report
     "unsupported_country_region_territory": "not_available",  # OpenAI, 403 (songquanpeng/one-api#1692)
-    "unsupported_location": "not_available",
-    "AccountDisabled": "not_available",
+    "unsupported_location": "not_available",  # no report
+    "AccountDisabled": "not_available",  # no report
 }
 
 _NO_CREDIT = re.compile(
@@ -39,13 +38,18 @@ _NO_CREDIT = re.compile(
     r"credit balance is too low"
     # Anthropic, 400: "You have reached your specified API usage limits."
     r"|reached your specified (?:\w+ )*usage limits"
-    # OpenRouter, 402: "Insufficient credits"; DeepSeek, 402: "Insufficient Balance"; others: "... funds"
+    # DeepSeek, 402: "Insufficient Balance" (continuedev/continue#9853), Z.ai, 429: "Insufficient balance or no resource
+    # package" (vercel/ai#9290), xAI, 403: "You have run out of credits" (Wei-Shaw/sub2api#4069); others: "... funds"
     r"|\b(?:insufficient|not enough|no remaining|out of) (?:account )?(?:credits?|balance|funds)\b"
-    # xAI, 403: "... has used all available credits or reached its monthly spending limit", "doesn't have any credits"
+    # OpenRouter, 402: "This request requires more credits, or fewer max_tokens" (anomalyco/opencode#12219)
+    r"|requires more credits"
+    # xAI, 403 and 429: "... has either used all available credits or reached its monthly spending limit"
+    # (Anantys-oss/koan#2412, continuedev/continue#10373), "doesn't have any credits"
     r"|used all available credits|have any credits|reached (?:its|your|the) .{0,20}spending limit"
-    # Hugging Face, 402: "You have exceeded your monthly included credits"; Gemini: "prepayment credits are depleted"
+    # Hugging Face, 402: "You have exceeded your monthly included credits" (huggingface/agents-course#386); Gemini:
+    # "prepayment credits are depleted"
     r"|exceeded your monthly included credits|credits are depleted|credit limit (?:exceeded|reached)"
-    # Google, 403: "This API method requires billing to be enabled"
+    # Google, 403: "This API method requires billing to be enabled" (pgmichael/wavenet-for-chrome#83)
     r"|requires billing to be enabled|failure to pay|in arrears|account is overdue",
     re.IGNORECASE,
 )

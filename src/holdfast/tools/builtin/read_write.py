@@ -26,9 +26,10 @@ from holdfast.tools.workspace.atomic_write import (
     read_existing,
     replacement,
 )
-from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
+from holdfast.tools.workspace.file_kinds import SNIFF, UTF_16, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
+from holdfast.tools.workspace.line_ends import crlf_rule
 from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
 
 _TEXT_MOST = 64_000
@@ -86,7 +87,10 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     """Return the plan to replace all of a file by `content`; raises `ToolFailed` if nothing would change."""
     existing = read_existing(place)
     text = valid_unicode(content)
-    after, form_note = _in_the_form_of((existing and existing.content) or b"", text.encode())
+    if existing is None:
+        after, form_note = _in_the_form_of_the_project(place, text.encode())
+    else:
+        after, form_note = _in_the_form_of(existing.content or b"", text.encode())
     if existing is not None and existing.content == after:
         msg = f"File {place.name!r} already has exactly this content. Nothing was written."
         raise ToolFailed(msg)
@@ -97,6 +101,14 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
         return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{form_note}{replaced}"
 
     return replacement(place, existing, after, title=title, describe=describe)
+
+
+def _in_the_form_of_the_project(place: SafePath, after: bytes) -> tuple[bytes, str]:
+    """Return the content of a new file with the line ends that the project asks for, and a sentence about them."""
+    if b"\n" not in after or b"\r\n" in after:
+        return after, ""
+    rule = crlf_rule(place.anchor, place.path)
+    return (after.replace(b"\n", b"\r\n"), f" Line ends: CRLF, as {rule} says.") if rule else (after, "")
 
 
 def _in_the_form_of(before: bytes, after: bytes) -> tuple[bytes, str]:
@@ -182,7 +194,8 @@ def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> 
         if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
             return _picture(place, file, size)
         if kind is not None:
-            msg = f"File {place.name!r} is {kind} of {size} bytes, not text. Use bash to look at it."
+            convert = " Only UTF-8 can be read: convert it with iconv -f UTF-16 -t UTF-8." if kind == UTF_16 else ""
+            msg = f"File {place.name!r} is {kind} of {size} bytes, not text.{convert or ' Use bash to look at it.'}"
             raise ToolFailed(msg)
         snapshot = take_snapshot(place, file)  # before reading, so that a later change is detected
         shown: list[str] = []

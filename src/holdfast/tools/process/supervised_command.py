@@ -102,7 +102,7 @@ class SupervisedCommand:
         return self.phase == "staying" and now < self.until
 
     def stay(self, count: int, until: float) -> None:
-        """Go on with the `count` processes that it left, and look again at `until`. Its output says so once."""
+        """Keep the command for `count` processes that it left, and look again at `until`. Its output says so once."""
         if not self.has_stayed:
             what = "1 process" if count == 1 else f"{count} processes"
             code = f"exit code {self.status}" if self.status is not None and self.status >= 0 else "a signal"

@@ -9,6 +9,7 @@ SNIFF = 8192
 
 _FOREIGN_MOST = 0.3  # of the first characters: Latin-1 prose has far fewer, packed data far more
 
+UTF_16 = "UTF-16 text"
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -18,8 +19,8 @@ _MAGIC = (
     (b"\x1f\x8b", "gzip data"),
     (b"\x7fELF", "an ELF program or library"),
     (b"SQLite format 3", "an SQLite database"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
 )
 
 

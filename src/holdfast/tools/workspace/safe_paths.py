@@ -36,6 +36,7 @@ _WORDS = {
     errno.EISDIR: "is a folder, not a file",
     errno.ENAMETOOLONG: "is longer than the file system allows",
     errno.EROFS: "is on a read-only file system",
+    errno.EBUSY: "is a mount point or in use, and cannot be replaced",
     errno.ENOSPC: "cannot be written: the disk is full",
     errno.EDQUOT: "cannot be written: the disk quota is exhausted",
 }

@@ -106,7 +106,7 @@ def parse_slash_command(text: str) -> SlashInput | None:
     if command is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"Did you mean /{near[0]}?" if near else "See /help."
-        raise UsageError(f"Unknown command {'/' + name!r}. {hint}")
+        raise UsageError(f"Unknown command {'/' + name!r}. {hint} To send it as a prompt, begin with a space.")
     if rest and not command.arguments:
         raise UsageError(f"/{command.name} takes no arguments.")
     return SlashInput(command, rest)

@@ -15,7 +15,6 @@ from holdfast.session.journal.entries import CallEnded, Cause, ShellEnded, Shell
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Confined, Effect
 from holdfast.typed_data import decode_json
-from holdfast.ui.view.coloured_output import has_colours
 from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 from holdfast.ui.view.edit_changes import EditChange, edit_changes
 from holdfast.ui.view.sentences import NoteKind, call_line
@@ -166,7 +165,7 @@ def with_outcome(call: CallBlock, entry: CallEnded | ShellEnded, output: str = "
     if len(edits) == 1 and (found := _AT.search(entry.text)) is not None:
         edits = (msgspec.structs.replace(edits[0], line=int(found[1])),)
     text, took = entry.text, entry.seconds
-    printed = output if has_colours(output) else ""
+    printed = output if "\x1b[" in output else ""
     return msgspec.structs.replace(
         call, state=entry.outcome, since=None, seconds=took, output="", printed=printed, result=text, edits=edits
     )

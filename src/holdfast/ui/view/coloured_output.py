@@ -3,7 +3,7 @@ r"""The colours of a command's output, as data: no byte that a terminal acts on 
 Only SGR is read (`CSI … m`): colours of 16, 256 or by red, green and blue, and how the letters look. Concealed and
 blinking text is shown as any other. Pure.
 
-Example: `\x1b[31mred\x1b[0m or not` is the line `(("red", Look(colour=1)), (" or not", Look()))`.
+Example: `\x1b[31mred\x1b[0m or not` is the line `(("red", Appearance(colour=1)), (" or not", Appearance()))`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXTENDED_GROUND = 48
 _BY_NUMBER, _BY_RGB = 5, 2
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class Appearance(msgspec.Struct, frozen=True, kw_only=True):
     """How characters look; None is the colour of the text around them."""
 
     colour: Colour | None = None
@@ -38,15 +38,15 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     reverse: bool = False
 
 
-PLAIN = Look()
-ColouredRun = tuple[str, Look]
+UNSTYLED = Appearance()
+ColouredRun = tuple[str, Appearance]
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}
 
 
-def coloured_lines(output: str) -> tuple[tuple[ColouredRun, ...], ...]:
+def output_lines(output: str) -> tuple[tuple[ColouredRun, ...], ...]:
     """Return the lines that are left of an output, each as runs of characters that look the same."""
-    look = PLAIN
+    look = UNSTYLED
     lines: list[tuple[ColouredRun, ...]] = []
     for line in printed_text(output, keep_colours=True).split("\n"):
         runs: list[ColouredRun] = []
@@ -59,18 +59,13 @@ def coloured_lines(output: str) -> tuple[tuple[ColouredRun, ...], ...]:
     return tuple(lines)
 
 
-def has_colours(output: str) -> bool:
-    """Return whether there is anything to read here."""
-    return "\x1b[" in output and _SGR.search(output) is not None
-
-
-def _seen(look: Look) -> Look:
+def _seen(look: Appearance) -> Appearance:
     """Return the look without its colours if text and ground have the same: nothing is hidden."""
     hidden = look.colour is not None and look.colour == look.ground
     return msgspec.structs.replace(look, colour=None, ground=None) if hidden else look
 
 
-def _changed(look: Look, parameters: str) -> Look:
+def _changed(look: Appearance, parameters: str) -> Appearance:
     """Return how characters look behind `CSI parameters m`."""
     codes = _codes(parameters)
     for code in codes:
@@ -79,7 +74,7 @@ def _changed(look: Look, parameters: str) -> Look:
         elif code in _OFF:
             look = msgspec.structs.replace(look, **dict.fromkeys(_OFF[code], False))
         elif code == 0:
-            look = PLAIN
+            look = UNSTYLED
         elif code in (_EXTENDED, _EXTENDED_GROUND):
             found = _extended(codes)
             if found is None:
@@ -92,7 +87,7 @@ def _changed(look: Look, parameters: str) -> Look:
     return look
 
 
-def _with(look: Look, is_text: bool, colour: Colour | None) -> Look:  # noqa: FBT001 - one of two places
+def _with(look: Appearance, is_text: bool, colour: Colour | None) -> Appearance:  # noqa: FBT001 - one of two places
     return msgspec.structs.replace(look, **{"colour" if is_text else "ground": colour})
 
 

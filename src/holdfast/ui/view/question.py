@@ -204,6 +204,8 @@ def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
 def _text(plan: Plan) -> str:
     if plan.asks_level == "outside":
         return "Run this command outside the sandbox?"
+    if plan.effect == "execute" and plan.background:
+        return "Run this command in the background?"
     return "Run this command?" if plan.effect == "execute" else f"{plan.title[:1].upper()}{plan.title[1:]}?"
 
 

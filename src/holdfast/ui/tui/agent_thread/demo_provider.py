@@ -80,7 +80,7 @@ def _reply(request: ReceivedRequest) -> Reply:
             ]
         case 1:
             words = "That has a typing error. I correct it: you see the line before and after."
-            change = {"path": _PROGRAM, "old": "wrold", "new": "world"}
+            change: dict[str, object] = {"path": _PROGRAM, "old": "wrold", "new": "world"}
             return [Say(words, chunk=6, delay=_PACE), Call("edit", change)]
         case 2:
             return [Say("Now I run it.", chunk=6, delay=_PACE), Call("bash", {"command": f"sh {_PROGRAM}"})]
@@ -90,12 +90,12 @@ def _reply(request: ReceivedRequest) -> Reply:
 
 def _since_prompt(messages: tuple[dict[str, object], ...]) -> tuple[dict[str, object], ...]:
     """Return what follows the newest prompt: a message of the user that does not stand behind a result."""
-    behind = [
+    prompts = [
         place
         for place, message in enumerate(messages)
         if message.get("role") == "user" and (place == 0 or messages[place - 1].get("role") != "tool")
     ]
-    return messages[behind[-1] :] if behind else messages
+    return messages[prompts[-1] :] if prompts else messages
 
 
 def _look() -> Reply:

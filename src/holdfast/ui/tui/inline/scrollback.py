@@ -28,8 +28,10 @@ FEW_LINES = 3
 """Lines of the transcript in the live region of a slow terminal."""
 
 FOLDS = 2
-"""Rows of the terminal for each of the live region, while an answer comes: in a window half as wide all of it is still on
-the screen, where it can be erased. What a terminal has folded into its history is out of reach.
+"""Rows of the terminal for each of the live region, while an answer comes.
+
+In a window half as wide all of it is still on the screen, where it can be erased. What a terminal has folded into its
+history is out of reach.
 """
 
 MOST_BLOCKS = 60

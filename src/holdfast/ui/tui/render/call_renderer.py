@@ -12,7 +12,6 @@ from rich.style import Style
 
 from holdfast.text import literal
 from holdfast.tool_calls import Outcome
-from holdfast.tools.printed_text import printed_text
 from holdfast.typed_data import decode_json
 from holdfast.ui.tui.render.diff import Change, changes, draw_changes, language_of, with_hidden
 from holdfast.ui.tui.render.lines import DrawnLine, Fragment, StyledRun, clean, crop, fold_runs, make_line
@@ -310,7 +309,11 @@ def _failure(block: CallBlock, colours: OutputColours) -> list[Fragment]:
 
 def _last_frames(output: str) -> str:
     """Return an output as a terminal would have it now: of a progress bar its last state."""
-    return printed_text(output) if _DRAWN.search(output) else output
+    if not _DRAWN.search(output):
+        return output
+    from holdfast.tools.printed_text import printed_text  # noqa: PLC0415 - when an output is drawn again
+
+    return printed_text(output)
 
 
 def _without_exit_line(result: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from rich.color import Color
@@ -13,9 +13,11 @@ from rich.style import Style
 
 from holdfast.ui.tui.render.lines import TAB, DrawnLine, Fragment, clean, crop, fold_runs, make_line
 from holdfast.ui.tui.render.styles import Styles
-from holdfast.ui.view.coloured_output import PLAIN, Colour, ColouredRun, Look, coloured_lines, has_colours
 
-OutputColours = Mapping[str, tuple[ColouredRun, ...]]
+if TYPE_CHECKING:
+    from holdfast.ui.view.coloured_output import Appearance, Colour, ColouredRun
+
+OutputColours = Mapping[str, "tuple[ColouredRun, ...]"]
 """Lines of an output that have colours, by their text."""
 
 OPENED = 2_000
@@ -85,11 +87,13 @@ def output_colours(output: str) -> OutputColours:
 
     A result says the same without them, so a line of it finds its colours here, wherever it was cut.
     """
-    if not has_colours(output):
+    if "\x1b[" not in output:
         return {}
+    from holdfast.ui.view.coloured_output import UNSTYLED, output_lines  # noqa: PLC0415 - when an output may have colours
+
     found: dict[str, tuple[ColouredRun, ...]] = {}
-    for line in coloured_lines(output):
-        if any(look != PLAIN for _, look in line):
+    for line in output_lines(output):
+        if any(look != UNSTYLED for _, look in line):
             runs = tuple((clean(text), look) for text, look in _without_tabs(line))
             found["".join(text for text, _ in runs)] = runs
     return found
@@ -112,7 +116,7 @@ def _without_tabs(line: tuple[ColouredRun, ...]) -> Iterator[ColouredRun]:
             yield piece + " " * blanks, look
 
 
-def style_of_look(look: Look) -> Style:
+def style_of_look(look: Appearance) -> Style:
     """Return the style of an output's characters, to be laid over that of the text around."""
     return Style(
         color=_colour(look.colour),

@@ -1,10 +1,10 @@
 """The terminal without the alternate screen: finished text in its own history, a live region below it.
 
 How it works. Textual draws a screen as high as the live region; `write` moves each frame to the place of the region. A
-frame of another height or width was drawn before Textual heard of a new size. It is dropped, because the next one is on its way.
-After a dropped frame, a print or a new size, only a frame of all rows is drawn. A requested frame has all rows. If one
-of its rows seems too short, the terminal draws it wider than `cell_len` counts: after `MOST_REDRAWS` of these frames,
-the next is drawn anyway.
+frame of another height or width was drawn before Textual heard of a new size. It is dropped, because the next one is on
+its way. After a dropped frame, a print or a new size, only a frame of all rows is drawn. A requested frame has all
+rows. If one of its rows seems too short, the terminal draws it wider than `cell_len` counts: after `MOST_REDRAWS` of
+these frames, the next is drawn anyway.
 
 Pages and lists open on the alternate screen, as `less` does: they need more rows than the region has, and a region that
 had grown so high would leave blank rows behind. Textual's own inline mode was not used: decision 0053.

@@ -1,4 +1,4 @@
-"""The tools for background tasks are declared with the first task, from the next request on, in the same turn."""
+"""Tools that come later: those for background tasks with the first task, in the same turn; questions with a user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from agent_harness import FAST, opened
 from holdfast.agent.agent import Agent
-from holdfast.agent.context.task_declarations import task_declarations
+from holdfast.agent.context.later_declarations import later_declarations
 from holdfast.providers.model import Model
 from holdfast.session.conversation.conversation import AssistantMessage
 from holdfast.session.conversation.fold import Fold, fold
@@ -78,18 +78,20 @@ async def test_the_next_request_has_them_and_thinking_stays(tmp_path: Path) -> N
 def test_a_kill_before_the_entry_changes_nothing(tmp_path: Path) -> None:
     box = toolbox_in(tmp_path)
     before = Fold([beginning(box)])
-    assert task_declarations(before, box, NO_RULES) == ()
+    assert later_declarations(before, box, NO_RULES, has_user=False) == ()
     before.add(TaskStarted(id="t1", call="c", command="sleep 60", spool="s"))
-    (entry,) = task_declarations(before, box, NO_RULES)  # also in the process after a kill: the journal says it
+    (entry,) = later_declarations(
+        before, box, NO_RULES, has_user=False
+    )  # also in the process after a kill: the journal says it
     before.add(entry)
-    assert task_declarations(before, box, NO_RULES) == ()
+    assert later_declarations(before, box, NO_RULES, has_user=False) == ()
 
 
 def test_a_rule_that_denies_them_keeps_them_away(tmp_path: Path) -> None:
     box = toolbox_in(tmp_path)
     journal = Fold([beginning(box), TaskStarted(id="t1", call="c", command="sleep 60", spool="s")])
     rules = RuleSet(rules=(permission_rule("TaskStop", "deny", source="--deny"),))
-    (entry,) = task_declarations(journal, box, rules)
+    (entry,) = later_declarations(journal, box, rules, has_user=False)
     assert [tool.name for tool in entry.tools if tool not in box.schemas] == ["task"]
 
 
@@ -98,5 +100,34 @@ def test_they_stand_before_the_tools_of_servers(tmp_path: Path) -> None:
     remote = ToolSchema(name="mcp__trip__book", description="Book.", parameters={"type": "object"})
     start = msgspec.structs.replace(beginning(box), tools=(*box.schemas, remote))
     journal = Fold([start, TaskStarted(id="t1", call="c", command="sleep 60", spool="s")])
-    (entry,) = task_declarations(journal, box, NO_RULES)
+    (entry,) = later_declarations(journal, box, NO_RULES, has_user=False)
     assert [tool.name for tool in entry.tools][-3:] == ["task", "stop_task", "mcp__trip__book"]
+
+
+def begun_headless(folder: Path, *without: str) -> tuple[LocalToolbox, Fold]:
+    """Return a session of `holdfast -p`, begun without these tools as well."""
+    (folder / "home" / "s").mkdir(parents=True, exist_ok=True)
+    box = LocalToolbox(folder, folder / "home" / "s", declared=chosen_tools(MODEL, has_user=False) - {*without})
+    return box, Fold([beginning(box)])
+
+
+def test_questions_come_with_the_first_turn_in_which_a_user_can_answer(tmp_path: Path) -> None:
+    box, journal = begun_headless(tmp_path)
+    assert "ask_user" not in {tool.name for tool in box.schemas}
+    assert later_declarations(journal, box, NO_RULES, has_user=False) == ()
+    (entry,) = later_declarations(journal, box, NO_RULES, has_user=True)
+    assert {tool.name for tool in entry.tools if tool not in box.schemas} == {"ask_user", "present_plan"}
+    journal.add(entry)
+    assert later_declarations(journal, box, NO_RULES, has_user=True) == ()
+    assert later_declarations(journal, box, NO_RULES, has_user=False) == ()  # and they stay
+
+
+def test_a_user_who_chose_fewer_tools_gets_no_more(tmp_path: Path) -> None:
+    for name in ("fetch", "todo", "bash"):
+        (tmp_path / name).mkdir()
+        box, journal = begun_headless(tmp_path / name, name)
+        assert later_declarations(journal, box, NO_RULES, has_user=True) == ()
+    box, journal = begun_headless(tmp_path)
+    rules = RuleSet(rules=(permission_rule("AskUserQuestion", "deny", source="--deny"),))
+    (entry,) = later_declarations(journal, box, rules, has_user=True)
+    assert [tool.name for tool in entry.tools if tool not in box.schemas] == ["present_plan"]
