@@ -92,7 +92,8 @@ def test_a_disk_that_fills_up_at_any_byte_leaves_no_hole(tmp_path: Path) -> None
         lines = process.communicate(json.dumps([PIECES, some]), timeout=HANGS * 2)[0].splitlines()
     wrong: list[str] = []
     for point, line in zip(some, lines, strict=True):
-        kept, found = "".join(PIECES[number] for number in json.loads(line)), streamed(tmp_path / str(point))
+        numbers: list[int] = json.loads(line)
+        kept, found = "".join(PIECES[number] for number in numbers), streamed(tmp_path / str(point))
         if not (WHOLE.startswith(found) and found.startswith(kept)):
             wrong.append(f"room for {point} bytes: kept {kept!r}, found {found!r}")
     record("streamed text", "disk full in a line", points=len(some), violations=wrong, of=len(points))
