@@ -12,12 +12,20 @@ from left_behind import left_open
 from scenarios import ACT, LOOK, SCENARIOS, Scenario, calls
 
 from holdfast.config.settings import Limits
+from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Moved
-from holdfast.testing.script import Call, Fail, Finish, Say, Think
+from holdfast.testing.script import Call, Fail, Finish, Reply, Say, Think
 
 BLOCKED = Fail(400, "Request blocked.")
 MARKER = "<|channel|>"
 WRITTEN = 'I look.\n<tool_call>\n{"name": "look", "arguments": {"of": "a"}}\n</tool_call>'
+
+
+def refused(conversation: Conversation) -> Reply:
+    """Return what a provider says that takes no control tokens."""
+    return (BLOCKED,) if MARKER in str(conversation.messages) else (Say("done"),)
+
+
 SENTENCE = "I will now read the file README.md to see its title. "
 
 DECISIONS = {
@@ -25,7 +33,7 @@ DECISIONS = {
     for scenario in (
         Scenario(
             "a refusal that is left out",
-            [calls("look", MARKER) + calls("act", "b"), [BLOCKED], [Say("done")], [Say("again")]],
+            [calls("look", MARKER) + calls("act", "b"), refused, [Say("done")], [Say("again")]],
             [LOOK, ACT],
             then=["and then"],
         ),

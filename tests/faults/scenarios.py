@@ -26,7 +26,8 @@ from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import CallStarted, Entry, When
 from holdfast.session.journal.store import Finding, MemoryStore, Reading, Store
 from holdfast.session.storage.sqlite_store import SqliteStore
-from holdfast.testing.script import Call, Cut, Fail, Hold, Reply, Reset, Say, Think, Wait
+from holdfast.testing.script import Call, Cut, Fail, Hold, Reset, Say, Think, Wait
+from holdfast.testing.scripted_model import Step
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tool_calls import Effect, Mode, OnApproval, ProcessId, ToolSchema
 from holdfast.tools.background.task_tools import StopTaskTool, TaskTool
@@ -161,7 +162,7 @@ class Scenario:
     """
 
     name: str
-    script: Sequence[Reply]
+    script: Sequence[Step]
     tools: Sequence[Does] = ()
     before: Sequence[Entry] = ()
     damage: Sequence[Finding] = ()

@@ -84,14 +84,16 @@ def left(folder: Path) -> bytes:
 
 
 def test_a_disk_that_fills_up_at_any_byte_leaves_no_hole(tmp_path: Path) -> None:
-    size = len(left(tmp_path / "whole"))
-    points = range(size + 1)
-    some = chosen(points, len(points) if DEEP else 40)
+    data = left(tmp_path / "whole")
+    points = range(len(data) + 1)
+    between = {at + 1 for at in points[:-1] if data[at : at + 1] == b"\n"}  # a line fails, and the next has room
+    some = sorted({*chosen(points, len(points) if DEEP else 40), *between})
     with program(_PROGRAM, str(tmp_path)) as process:
-        lines = process.communicate(json.dumps([PIECES, list(some)]), timeout=HANGS * 2)[0].splitlines()
+        lines = process.communicate(json.dumps([PIECES, some]), timeout=HANGS * 2)[0].splitlines()
     wrong: list[str] = []
     for point, line in zip(some, lines, strict=True):
-        kept, found = "".join(PIECES[number] for number in json.loads(line)), streamed(tmp_path / str(point))
+        numbers: list[int] = json.loads(line)
+        kept, found = "".join(PIECES[number] for number in numbers), streamed(tmp_path / str(point))
         if not (WHOLE.startswith(found) and found.startswith(kept)):
             wrong.append(f"room for {point} bytes: kept {kept!r}, found {found!r}")
     record("streamed text", "disk full in a line", points=len(some), violations=wrong, of=len(points))
