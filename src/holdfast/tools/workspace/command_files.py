@@ -263,4 +263,3 @@ def _secrets_of_installed(folders: list[str]) -> Iterator[str]:
                         yield entry.path
         except OSError:
             continue  # what cannot be listed the command cannot list either
-
