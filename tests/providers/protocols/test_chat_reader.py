@@ -336,3 +336,24 @@ def test_an_error_in_the_stream_is_what_its_code_says() -> None:
         with pytest.raises(ProviderFailed) as failed:
             read("openrouter:m", chunk({"content": "half"}), {"error": error})
         assert failed.value.fault == fault
+
+
+@pytest.mark.parametrize(
+    ("error", "fault", "words"),
+    [
+        ({"object": "error", "message": "It says no.", "type": "BadRequestError", "code": 400}, "rejected", "says no"),
+        ({"object": "error", "message": "prompt is too long", "code": 400}, "too_long", "prompt is too long"),
+        ({"detail": "The queue is full."}, "cut", "The queue is full"),
+        ({"message": "It fell."}, "cut", "It fell"),
+        ({"error": "prompt is too long", "error_type": "validation"}, "too_long", "prompt is too long"),
+    ],
+)
+def test_an_error_that_is_a_whole_chunk_keeps_its_reason(error: Json, fault: str, words: str) -> None:
+    for before in ((), (chunk({"content": "half"}),)):
+        with pytest.raises(ProviderFailed, match=words) as caught:
+            read("ollama:m", *before, error)
+        assert caught.value.fault == fault
+
+
+def test_a_chunk_of_an_answer_that_has_a_message_is_no_error() -> None:
+    assert finished("ollama:m", {**chunk({"content": "ok"}), "message": "all well"}).parts == (TextPart("ok"),)

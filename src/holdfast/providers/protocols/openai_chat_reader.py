@@ -104,7 +104,7 @@ class ChatReader:
     # --- chunks ------------------------------------------------------------------------------------------------------
 
     def _chunk(self, chunk: Json, holder: str) -> Iterator[Delta]:
-        if error := chunk.get("error"):
+        if error := _reported_error(chunk):
             raise stream_failure(self._name, error)
         if is_object(usage := chunk.get("usage")):  # totals so far: the last one counts
             self._usage = usage
@@ -338,3 +338,11 @@ def _dollars(cost: object) -> str | None:
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < MOST_TOKENS:
         return None
     return f"{cost:.12f}".rstrip("0").rstrip(".")
+
+
+def _reported_error(chunk: Json) -> object:
+    """Return the error that a chunk reports, None if none: in `error`, or as vLLM and FastAPI do, by itself."""
+    if "choices" in chunk or chunk.get("error"):
+        return chunk.get("error")
+    is_error = chunk.get("object") == "error" or any(isinstance(chunk.get(key), str) for key in ("message", "detail"))
+    return chunk if is_error else None
