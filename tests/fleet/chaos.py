@@ -107,6 +107,7 @@ class Chaos:
                 break
             time.sleep(self.random.uniform(0.3, self.options.pause))
             live = [worker for worker in self.workers if worker.poll() is None]
+            assert live, f"every worker has ended:\n{(self.folder / 'workers.log').read_text()[-4000:]}"
             victim = self.random.choice(live)
             match deed:
                 case "kill":
