@@ -30,7 +30,7 @@ from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
 from holdfast.providers.own_servers.learned_windows import forget_windows
 from holdfast.providers.own_servers.window_question import LARGEST_PAGE, ask_window
-from holdfast.providers.refusals.plain_body import LONGEST_TEXT, expect_json
+from holdfast.providers.refusals.plain_body import LONGEST_BODY_TEXT, expect_json
 from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.catalog import Catalog
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
@@ -367,7 +367,7 @@ BYTES: tuple[BytesReader, ...] = (
     ),
     BytesReader(
         name="text in place of an answer",
-        bound=LONGEST_TEXT,
+        bound=LONGEST_BODY_TEXT,
         read=_unjson,
         beyond="cut",
     ),

@@ -1,4 +1,4 @@
-"""SIGKILL of `holdfast serve` at each step of a prompt: whoever sends it again under its key has it done once.
+"""SIGKILL of `holdfast serve` at each step of a prompt: a client that sends it again under its key has it done once.
 
 A step is before or after a change of the inbox, or an append to the journal. The client is a page that got no answer:
 it keeps the key with the draft, and sends both again to the next server.

@@ -86,6 +86,13 @@ class Chaos:
             )
         )  # fmt: skip
 
+    def wait_for_workers(self) -> None:
+        """Wait until each has started: a start during a fault ends, and a service manager would try it again."""
+        until = time.monotonic() + 120
+        while len(self.fleet.status().workers) < len(self.workers):
+            assert time.monotonic() < until, "the workers do not start"
+            time.sleep(0.1)
+
     def ask(self) -> None:
         for number in range(self.options.sessions):
             cwd = self.folder / f"work-{number}"
@@ -107,6 +114,7 @@ class Chaos:
                 break
             time.sleep(self.random.uniform(0.3, self.options.pause))
             live = [worker for worker in self.workers if worker.poll() is None]
+            assert live, f"every worker has ended:\n{(self.folder / 'workers.log').read_text()[-4000:]}"
             victim = self.random.choice(live)
             match deed:
                 case "kill":
@@ -302,6 +310,7 @@ def main() -> int:
         try:
             for _ in range(options.workers):
                 chaos.start_worker()
+            chaos.wait_for_workers()
             chaos.ask()
             chaos.torment()
             chaos.wait()

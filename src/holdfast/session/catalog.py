@@ -233,9 +233,9 @@ class Catalog:
                 "Fix its permissions, or set HOLDFAST_HOME to another folder."
             ) from error
         named = (folder.name for folder in folders if is_session_id(folder.name))
-        return sorted(filter(self.holds, named), reverse=True)
+        return sorted(filter(self.has_session, named), reverse=True)
 
-    def holds(self, session: str) -> bool:
+    def has_session(self, session: str) -> bool:
         """Return whether there is a session with exactly that id. What a killed creation left is removed."""
         if is_nothing(folder := self.folder(session)):
             self._remove(folder)

@@ -46,6 +46,18 @@ def test_no_attack_is_let_through(pattern: str, words: str) -> None:
             assert each.text != pattern
 
 
+OF_OPTIONS = [each for each in ATTACKS if each[0].removesuffix(" *") in BY_NAME and each[1].startswith("-")]
+
+
+@example(attack=("pytest *", "-p evil"), before="yarn")
+@given(attack=st.sampled_from(OF_OPTIONS), before=st.sampled_from(["yarn", "npm exec", "make", "cargo"]))
+def test_an_attack_is_not_hidden_by_a_program_before_it(attack: tuple[str, str], before: str) -> None:
+    """Its words may go to any program that is named, not only to the first one."""
+    pattern, words = attack
+    known = f"{before} {pattern}"
+    assert isinstance(decide(runs(ran(known, words)), remembered(known)), Ask)
+
+
 @pytest.mark.parametrize(("pattern", "words"), HARMLESS)
 def test_what_tests_and_reading_need_is_let_through(pattern: str, words: str) -> None:
     assert decide(runs(ran(pattern, words)), remembered(pattern)) == Allow()

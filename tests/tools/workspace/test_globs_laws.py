@@ -30,6 +30,7 @@ def defined(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 @given(parts=paths, pattern=patterns)
 @example(parts=["a", "b", "a", "b", "b"], pattern=["**", "a", "b", "**", "b"])
+@example(parts=["a", "c", "b"], pattern=["**", "a", "**", "b"])
 @example(parts=["a"], pattern=["a", "**"])
 @example(parts=["a", "b"], pattern=["**", "**", "b", "**"])
 def test_a_pattern_matches_what_its_definition_says(parts: list[str], pattern: list[str]) -> None:

@@ -30,7 +30,7 @@ from datetime import datetime
 
 from dbos import DBOS, DBOSConfig
 from dbos import error as dbos_error
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from holdfast.fleet.postgres.database import ServerAway, sqlalchemy_url
 
@@ -86,7 +86,9 @@ class Engine:
             self._launch(instance, queues, slots, swept, every)
         except (SQLAlchemyError, dbos_error.DBOSException) as error:
             self.end()
-            raise ServerAway(f"DBOS could not start: {error}. See whether the server runs and has room.") from error
+            raise ServerAway(
+                f"DBOS could not start: {_reason(error)}. See whether the server runs and has room."
+            ) from error
 
     def _launch(
         self,
@@ -178,7 +180,15 @@ def _errors_of_the_server() -> Generator[None]:
     try:
         yield
     except (SQLAlchemyError, dbos_error.DBOSException) as error:
-        raise ServerAway(f"DBOS could not do it: {error}. See whether the server runs and has room.") from error
+        raise ServerAway(
+            f"DBOS could not do it: {_reason(error)}. See whether the server runs and has room."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what the server said, without the statement and its values that SQLAlchemy adds."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(cause).strip().partition("\n")[0].rstrip(".")
 
 
 def prepare_engine(url: str, *, role: str | None = None) -> None:

@@ -23,13 +23,13 @@ _FIELDS = (b"data", b"event", b"id", b"retry", b"")
 
 _MARK = b"\xef\xbb\xbf"  # of the byte order, before a document
 
-LONGEST_TEXT = 64 * 1024
+LONGEST_BODY_TEXT = 64 * 1024
 """Bytes of a text that is no document to look at."""
 
 
 def expect_json(model: str, body: bytes) -> None:
     """Raise `ProviderFailed` if a body is a page or a text, where the request of `model` asked for a document."""
-    begun = body[:LONGEST_TEXT].strip()
+    begun = body[:LONGEST_BODY_TEXT].strip()
     if begun and not begun.startswith((b"{", b"[", _MARK)):
         raise text_failure(model, begun)
 
@@ -41,7 +41,7 @@ def events_of_plain(model: str, body: bytes, reader: ResponseReader) -> Iterable
         return ()
     if _is_answer(body):
         return reader.document(body)
-    raise text_failure(model, body[:LONGEST_TEXT])
+    raise text_failure(model, body[:LONGEST_BODY_TEXT])
 
 
 def _is_answer(body: bytes) -> bool:

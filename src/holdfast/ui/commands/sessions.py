@@ -107,7 +107,7 @@ def command_parser() -> argparse.ArgumentParser:
         "--format",
         choices=("pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"),
         default="pydantic-ai",
-        help="pydantic-ai (default): can be imported; json: all entries; markdown, html: to read; others: a request",
+        help="pydantic-ai (default); json: all entries; openai-chat, anthropic: a request; markdown, html: to read",
     )
     add.add_argument("-o", "--output", metavar="FILE", help="output file (default: standard output)")
     add.add_argument("--force", action="store_true", help="replace FILE if it exists")

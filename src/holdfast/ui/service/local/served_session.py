@@ -64,7 +64,7 @@ def create_session(
     arguments: Arguments, environ: Mapping[str, str], folder: Path, *, model: str, session_id: str
 ) -> str:
     """Create a session, durable on return, and return its id. If `session_id` exists, change nothing."""
-    if session_id and Catalog(homes(environ).sessions).holds(session_id):
+    if session_id and Catalog(homes(environ).sessions).has_session(session_id):
         return session_id
     options = _options(arguments, environ, folder, None)
     name = model or options.model
