@@ -151,6 +151,14 @@ def test_a_text_beside_the_results_of_a_program_moves_behind_the_program() -> No
     assert edit.sentence == f"messages[2].content[1] moves to the user's message behind: {why}."
 
 
+def test_a_text_in_a_message_after_the_results_moves_too() -> None:
+    messages = [USER, ASKED, user(result("toolu_2")), user(HURRY), assistant(EXECUTED, DONE), USER]
+    assert rules(messages) == [("text-beside-program", "messages[3].content[0]")]
+    done = repaired(*messages)
+    assert done.messages[2:4] == [user(result("toolu_2")), assistant(EXECUTED, DONE)]
+    assert "and hurry" in json.dumps(done.messages[4])
+
+
 def test_it_moves_behind_all_rounds_of_the_program_and_behind_further_results() -> None:
     rounds = [assistant(use("toolu_3")), user(result("toolu_3"))]
     ended = assistant(EXECUTED, DONE, use("toolu_4", None))

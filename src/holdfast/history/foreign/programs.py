@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from holdfast.history.formats.format import Json, as_array, as_object, is_array, is_object
+from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
 
 
 class Lookalike(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ def _is_langchain(raw: Json) -> bool:
         ("lc" in raw and is_object(raw.get("kwargs")))
         or (isinstance(raw.get("type"), str) and is_object(raw.get("data")) and "content" in as_object(raw["data"]))
         or (isinstance(raw.get("type"), str) and {"content", "additional_kwargs"} <= raw.keys())
-        or (raw.get("type") in _LANGCHAIN_KINDS and "content" in raw and "role" not in raw)
+        or (as_text(raw.get("type")) in _LANGCHAIN_KINDS and "content" in raw and "role" not in raw)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.history.formats.format import as_object, as_text, block_text, is_array
 from holdfast.history.media.images import inspect_base64
-from holdfast.history.media.media_forms import is_written_for, picture_in
+from holdfast.history.media.media_forms import Picture, is_written_for, picture_in
 from holdfast.history.shape import NO_FLAGS, Flag, Item, Media, MessageFlag, Path, Role
 
 BLANK: frozenset[Flag] = frozenset({"blank"})
@@ -47,8 +47,12 @@ def picture_item(path: Path, role: Role, raw: object, form: str, *, kind_names: 
         flags.add("misplaced")
     if not flags:
         return None
-    media = inspect_base64(picture.media_type, picture.data) if picture.data else Media()
-    return Item("media", role, path, flags=frozenset(flags), media=(media,), kind_names=kind_names)
+    return Item("media", role, path, flags=frozenset(flags), media=(media_of(picture),), kind_names=kind_names)
+
+
+def media_of(picture: Picture) -> Media:
+    """Return what is known about an image."""
+    return inspect_base64(picture.media_type, picture.data) if picture.data else Media()
 
 
 def result_of_parts(path: Path, role: Role, call: str | None, flags: frozenset[Flag], parts: Sequence[Item]) -> Item:

@@ -121,7 +121,7 @@ class OpenAIResponses:
         if kind in CALLS and raw.get("content") and raw.get("role") and raw.keys().isdisjoint(_OF_CALLS):
             return not_a_message(index, "malformed")  # content under the name of a call
         item = _item(index, kind, raw)
-        item = item or result_of_another((index,), "tool", raw, self.grammar)
+        item = item or result_of_another((index,), "tool", raw, self.grammar, kind_names=())
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
     def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
@@ -237,7 +237,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("media", role, path, media=(inspect_image_address(raw.get("image_url")),))
     if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
-    result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
+    result = result_of_another(path, role, part, OpenAIResponses.grammar, kind_names=()) if role == "user" else None
     return result or picture_item(path, role, part, OpenAIResponses.name) or foreign(path, role, part)
 
 
