@@ -69,7 +69,7 @@ def find(shape: Shape, pairing: Pairing, enforced: Container[str]) -> Iterator[R
 
     With calls of the client, or after a pause, the documented place of a result is a later response.
     """
-    items = [item for message in shape.messages for item in message.items]
+    items = [item for message in shape.messages for item in message.items if item.kind in SERVED or item.caller]
     if any(item.kind in SERVED for item in items):
         walk = _Walk(pairing)
         found = list(walk.findings(shape.messages))
