@@ -56,7 +56,8 @@ def _has_ai_sdk(raw: Json) -> bool:
     if any("type" in each and each.keys() & {"toolCallId", "toolInvocation"} for each in blocks):
         return True
     parts = _blocks(raw, "parts")
-    return isinstance(raw.get("id"), str) and bool(parts) and all(isinstance(each.get("type"), str) for each in parts)
+    alone = isinstance(raw.get("id"), str) and "content" not in raw
+    return alone and bool(parts) and all(isinstance(each.get("type"), str) for each in parts)
 
 
 def _is_opencode(raw: Json) -> bool:
