@@ -326,7 +326,7 @@ def test_a_screenshot_gets_the_type_of_its_bytes() -> None:
     assert as_object(as_object(done.messages[2])["output"])["image_url"] == URL
 
 
-@pytest.mark.parametrize("url", ["/tmp/a.png", "file:///tmp/a.png", "a.png", "blob:x"])
+@pytest.mark.parametrize("url", ["shots/a.png", "file:a.png", "a.png", "blob:x"])
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
 def test_an_address_that_no_provider_can_read_leaves_a_note(form: str, url: str) -> None:
     parts: dict[str, Json] = {
@@ -348,10 +348,11 @@ def test_an_image_for_a_model_without_eyes_is_not_moved() -> None:
     assert done.remaining == ()
     assert list(shown(done.messages, "openai-chat")) == []
     assert "text-only model" in json.dumps(done.messages)
+    assert [as_object(message)["role"] for message in done.messages] == ["user", "assistant", "tool"]
 
 
 def test_what_is_left_out_does_not_move() -> None:
-    broken: Json = {"type": "image_url", "image_url": {"url": "/tmp/a.png"}}
+    broken: Json = {"type": "image_url", "image_url": {"url": "shots/a.png"}}
     messages = [said("openai-chat", text("openai-chat", "x")), *called("openai-chat", "a")]
     messages += answered("openai-chat", [("a", [broken, PICTURES["Chat"]])])
     done = repaired("openai-chat", messages)

@@ -20,7 +20,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.format import (
@@ -52,7 +51,7 @@ from holdfast.history.formats.openai_chat_writer import (
     name_of,
     readdressed,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
+from holdfast.history.formats.other_wire_results import picture_item, result_in_other_field, result_of_another
 from holdfast.history.media.images import inspect_image_address
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, MessageFlag, Path, Role, is_synthetic
 

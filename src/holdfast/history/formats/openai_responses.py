@@ -17,7 +17,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.format import (
@@ -50,7 +49,7 @@ from holdfast.history.formats.openai_responses_writer import (
     is_image_part,
     is_message,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
+from holdfast.history.formats.other_wire_results import picture_item, result_in_other_field, result_of_another
 from holdfast.history.formats.shape_marks import has_fields_to_quote
 from holdfast.history.media.images import NO_TYPE, inspect_image_address, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic

@@ -1,4 +1,4 @@
-"""Reads results written in other protocols, so that a result stays with its call after a switch of provider.
+"""Reads results and images written in other protocols, so that they stay where they are after a switch of provider.
 
 Only an unmistakable result counts as one. It becomes a text with all of its content.
 """
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftPart
-from holdfast.history.formats.content_reader import media_of
 from holdfast.history.formats.content_writer import MOVED, note_block
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, digest, is_array, is_object, words
-from holdfast.history.media.media_forms import Picture, picture_in
-from holdfast.history.shape import Flag, Grammar, Item, Path, Role, is_synthetic
+from holdfast.history.media.images import inspect_base64
+from holdfast.history.media.media_forms import Picture, is_written_for, picture_in
+from holdfast.history.shape import Flag, Grammar, Item, Media, Path, Role, is_synthetic
 
 _WIRES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -64,7 +64,7 @@ def result_of_another(
     if is_synthetic(text):
         flags.add("synthetic")
     at = tuple((*path, _WIRES[kind][1], place) for place, _ in pictures)
-    media = tuple(media_of(picture) for _, picture in pictures)
+    media = tuple(inspect_picture(picture) for _, picture in pictures)
     names = (kind_names or ()) if pictures else ()
     known = frozenset(flags)
     return Item(
@@ -150,3 +150,24 @@ def _other_wire_result(raw: object) -> tuple[str, Json] | None:
         return str(message["role"]), message
     kind = as_text(message.get("part_kind")) or as_text(message.get("type"))
     return (kind, message) if kind is not None and kind in _WIRES and kind not in ("tool", "function") else None
+
+
+def picture_item(path: Path, role: Role, raw: object, form: str, *, kind_names: tuple[str, ...] = ()) -> Item | None:
+    """Return the item of an image in a form of another provider, or in a message that may not hold images.
+
+    None if it is not an image, or if it is as the format wants it.
+    """
+    picture = picture_in(raw)
+    if picture is None:
+        return None
+    flags: set[Flag] = set() if is_written_for(form, raw) else {"other-picture"}
+    if role == "system" or (role == "assistant" and form != "gemini"):  # whose models make images
+        flags.add("misplaced")
+    if not flags:
+        return None
+    return Item("media", role, path, flags=frozenset(flags), media=(inspect_picture(picture),), kind_names=kind_names)
+
+
+def inspect_picture(picture: Picture) -> Media:
+    """Return what is known about an image."""
+    return inspect_base64(picture.media_type, picture.data) if picture.data else Media()

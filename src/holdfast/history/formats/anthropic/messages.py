@@ -22,7 +22,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
@@ -46,6 +45,7 @@ from holdfast.history.formats.format import (
 )
 from holdfast.history.formats.other_wire_results import (
     content_of_another,
+    picture_item,
     result_in_other_field,
     result_of_another,
     text_of_another,
