@@ -115,8 +115,8 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=274)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=252)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=279)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=255)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

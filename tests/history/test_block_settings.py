@@ -131,6 +131,13 @@ def test_only_a_marker_that_was_not_sent_changes() -> None:
     assert repair(messages, format="anthropic", frozen=3).messages == messages
 
 
+@pytest.mark.parametrize("mark", [{"type": "ephemeral", "ttl": "10m"}, {"type": "forever"}])
+def test_a_marker_is_as_the_provider_knows_it(mark: Json) -> None:
+    document = request(user({**text("a"), "cache_control": mark}))
+    assert [each.rule for each in check(document, format="anthropic")] == ["field-mistyped"]
+    assert list(ttls(repaired(document).document)) == (["5m"] if "ttl" in mark else [])
+
+
 MARKS = st.sampled_from([None, HOUR, FIVE, PLAIN])
 
 

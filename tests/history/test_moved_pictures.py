@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 
@@ -300,6 +301,16 @@ def test_bytes_are_not_taken_for_an_address(what: str) -> None:
         judge(form, {"model": "m", "max_tokens": 1, "messages": done.messages})
 
 
+def test_a_pdf_loses_the_beginning_of_a_data_url() -> None:
+    body = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+    data = base64.b64encode(body + b"3 0 obj<</Type/Page>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF").decode()
+    source = {"type": "base64", "media_type": "application/pdf", "data": f"data:application/pdf;base64,{data}"}
+    messages = [said("anthropic", text("anthropic", WORDS), {"type": "document", "source": source})]
+    done = repaired("anthropic", messages)
+    (_, paper) = as_array(as_object(done.messages[0])["content"])
+    assert as_object(as_object(paper)["source"])["data"] == data
+
+
 def test_a_screenshot_gets_the_type_of_its_bytes() -> None:
     action = {"type": "screenshot"}
     call: Json = {
@@ -315,7 +326,7 @@ def test_a_screenshot_gets_the_type_of_its_bytes() -> None:
     assert as_object(as_object(done.messages[2])["output"])["image_url"] == URL
 
 
-@pytest.mark.parametrize("url", ["/tmp/a.png", "file:///tmp/a.png", "a.png", "blob:x"])
+@pytest.mark.parametrize("url", ["shots/a.png", "file:a.png", "a.png", "blob:x"])
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
 def test_an_address_that_no_provider_can_read_leaves_a_note(form: str, url: str) -> None:
     parts: dict[str, Json] = {
@@ -337,15 +348,34 @@ def test_an_image_for_a_model_without_eyes_is_not_moved() -> None:
     assert done.remaining == ()
     assert list(shown(done.messages, "openai-chat")) == []
     assert "text-only model" in json.dumps(done.messages)
+    assert [as_object(message)["role"] for message in done.messages] == ["user", "assistant", "tool"]
 
 
 def test_what_is_left_out_does_not_move() -> None:
-    broken: Json = {"type": "image_url", "image_url": {"url": "/tmp/a.png"}}
+    broken: Json = {"type": "image_url", "image_url": {"url": "shots/a.png"}}
     messages = [said("openai-chat", text("openai-chat", "x")), *called("openai-chat", "a")]
     messages += answered("openai-chat", [("a", [broken, PICTURES["Chat"]])])
     done = repaired("openai-chat", messages)
     assert list(shown(done.messages, "openai-chat")) == [PNG]
     assert json.dumps(done.messages).count("no address that a provider can read") == 1
+
+
+@pytest.mark.parametrize("form", ["openai-chat", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("written", ["openai-chat", "openai-responses", "anthropic"])
+def test_a_result_in_the_form_of_another_provider_keeps_its_image(written: str, form: str) -> None:
+    own = {"openai-chat": "Chat", "openai-responses": "Responses", "anthropic": "Anthropic"}[written]
+    results = answered(written, [("call_1", [text(written, WORDS), PICTURES[own]])])
+    for profile in PAIRS[form]:
+        messages = [said(form, text(form, "x")), *called(form, "call_1"), *results, said(form, text(form, "y"))]
+        done = repaired(form, messages, profile)
+        assert list(shown(done.messages, form)) == [PNG], profile
+        assert json.dumps(done.messages).count(WORDS) == 1
+
+
+def test_a_failed_result_in_the_form_of_another_provider_keeps_its_image_too() -> None:
+    answer: Json = {"role": "tool", "tool_call_id": "a", "content": [PICTURES["Chat"]], "is_error": True}
+    done = repaired("anthropic", [said("anthropic", text("anthropic", "x")), *called("anthropic", "a"), answer])
+    assert list(shown(done.messages, "anthropic")) == [PNG]
 
 
 def test_a_result_without_a_call_keeps_its_image_in_the_quotation() -> None:

@@ -151,6 +151,14 @@ def test_a_text_beside_the_results_of_a_program_moves_behind_the_program() -> No
     assert edit.sentence == f"messages[2].content[1] moves to the user's message behind: {why}."
 
 
+def test_a_text_in_a_message_after_the_results_moves_too() -> None:
+    messages = [USER, ASKED, user(result("toolu_2")), user(HURRY), assistant(EXECUTED, DONE), USER]
+    assert rules(messages) == [("text-beside-program", "messages[3].content[0]")]
+    done = repaired(*messages)
+    assert done.messages[2:4] == [user(result("toolu_2")), assistant(EXECUTED, DONE)]
+    assert "and hurry" in json.dumps(done.messages[4])
+
+
 def test_it_moves_behind_all_rounds_of_the_program_and_behind_further_results() -> None:
     rounds = [assistant(use("toolu_3")), user(result("toolu_3"))]
     ended = assistant(EXECUTED, DONE, use("toolu_4", None))
@@ -187,7 +195,7 @@ def test_a_call_of_the_model_itself_keeps_its_caller() -> None:
 def test_a_caller_that_is_refused_with_its_call_goes_where_no_such_call_is_known() -> None:
     messages = [USER, ASKED, user(result("toolu_2")), assistant(EXECUTED, DONE), USER]
     done = repaired(*messages, profile="deepseek")
-    assert "srvtoolu_1" not in json.dumps(as_array(as_object(done.messages[1])["content"])[-1])
+    assert as_array(as_object(done.messages[1])["content"])[-1] == use("toolu_2", None)
 
 
 def test_what_was_sent_beside_results_stays() -> None:

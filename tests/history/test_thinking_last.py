@@ -66,6 +66,8 @@ def test_thinking_that_the_next_record_goes_on_from_stays() -> None:
     log = [USER, assistant(WORDS, SIGNED), assistant(CALL), ANSWER]
     assert check(log, format="anthropic") == []
     assert repair(log, format="anthropic").messages is log
+    cut = [USER, assistant(WORDS, SIGNED), assistant(WORDS, BLANK), USER]  # beside something to repair
+    assert repair(cut, format="anthropic").messages == [*cut[:2], assistant(WORDS), USER]
     joined = repair(log, format="anthropic", profile="bedrock")
     assert joined.messages == [USER, assistant(WORDS, SIGNED, CALL), ANSWER]
 

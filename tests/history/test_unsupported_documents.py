@@ -44,7 +44,7 @@ JOURNAL: list[object] = [{"kind": "session-opened", "session": "s"}, {"kind": "p
 PLAIN_LANGCHAIN: list[object] = [{"type": "human", "content": "x"}, {"type": "ai", "content": "y", "tool_calls": []}]
 BLOCKS: list[object] = [{"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "x"}]}]
 AUTOGEN: list[object] = [{"source": "user", "content": "x", "type": "TextMessage", "models_usage": None}]
-THREAD = {"object": "list", "data": [{"object": "thread.message", "role": "user", "content": []}]}
+THREAD: dict[str, object] = {"object": "list", "data": [{"object": "thread.message", "role": "user", "content": []}]}
 GOOSE: list[object] = [
     {"role": "user", "created": 1, "content": [{"type": "text", "text": "x"}]},
     {"role": "assistant", "created": 2, "content": [{"type": "toolRequest", "id": "c", "toolCall": {}}]},

@@ -7,7 +7,9 @@ from typing import Any, Literal, Never
 
 from holdfast.history.field_types import MAP, TEXT, FieldTable, Objects, by_kind, contents, listed, of_one_kind
 
-_MARKED: FieldTable = {"cache_control": of_one_kind({"type!": str, "ttl": TEXT}, None)}
+_MARKED: FieldTable = {
+    "cache_control": of_one_kind({"type!": Literal["ephemeral"], "ttl": Literal["5m", "1h"] | None}, None)
+}
 _CALLED: FieldTable = {"caller": of_one_kind({"type!": str}, None)}
 _SOURCE = {"base64": {"data!": str, "media_type!": str}, "url": {"url!": str}, "file": {"file_id!": str}}
 _SAYS: Mapping[str, FieldTable] = {"text": {"text!": str}}

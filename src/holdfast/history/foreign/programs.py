@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from holdfast.history.formats.format import Json, as_array, as_object, is_array, is_object
+from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
 
 
 class Lookalike(msgspec.Struct, frozen=True):
@@ -56,7 +56,8 @@ def _has_ai_sdk(raw: Json) -> bool:
     if any("type" in each and each.keys() & {"toolCallId", "toolInvocation"} for each in blocks):
         return True
     parts = _blocks(raw, "parts")
-    return isinstance(raw.get("id"), str) and bool(parts) and all(isinstance(each.get("type"), str) for each in parts)
+    alone = isinstance(raw.get("id"), str) and "content" not in raw
+    return alone and bool(parts) and all(isinstance(each.get("type"), str) for each in parts)
 
 
 def _is_opencode(raw: Json) -> bool:
@@ -97,7 +98,7 @@ def _is_langchain(raw: Json) -> bool:
         ("lc" in raw and is_object(raw.get("kwargs")))
         or (isinstance(raw.get("type"), str) and is_object(raw.get("data")) and "content" in as_object(raw["data"]))
         or (isinstance(raw.get("type"), str) and {"content", "additional_kwargs"} <= raw.keys())
-        or (raw.get("type") in _LANGCHAIN_KINDS and "content" in raw and "role" not in raw)
+        or (as_text(raw.get("type")) in _LANGCHAIN_KINDS and "content" in raw and "role" not in raw)
     )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.history.formats.format import as_object, as_text, block_text, is_array
-from holdfast.history.media.images import inspect_base64
-from holdfast.history.media.media_forms import is_written_for, picture_in
-from holdfast.history.shape import NO_FLAGS, Flag, Item, Media, MessageFlag, Path, Role
+from holdfast.history.shape import NO_FLAGS, Flag, Item, MessageFlag, Path, Role
 
 BLANK: frozenset[Flag] = frozenset({"blank"})
 FOREIGN_BLOCKS: frozenset[Flag] = frozenset({"foreign"})
@@ -32,23 +30,6 @@ def foreign(path: Path, role: Role, raw: object) -> Item:
     if text is None:
         return Item("other", role, path, name=as_text(as_object(raw).get("type")), flags=FOREIGN_BLOCKS)
     return Item("text", role, path, flags=FOREIGN_BLOCKS if text.strip() else FOREIGN_BLOCKS | BLANK)
-
-
-def picture_item(path: Path, role: Role, raw: object, form: str, *, kind_names: tuple[str, ...] = ()) -> Item | None:
-    """Return the item of an image in a form of another provider, or in a message that may not hold images.
-
-    None if it is not an image, or if it is as the format wants it.
-    """
-    picture = picture_in(raw)
-    if picture is None:
-        return None
-    flags: set[Flag] = set() if is_written_for(form, raw) else {"other-picture"}
-    if role == "system" or (role == "assistant" and form != "gemini"):  # whose models make images
-        flags.add("misplaced")
-    if not flags:
-        return None
-    media = inspect_base64(picture.media_type, picture.data) if picture.data else Media()
-    return Item("media", role, path, flags=frozenset(flags), media=(media,), kind_names=kind_names)
 
 
 def result_of_parts(path: Path, role: Role, call: str | None, flags: frozenset[Flag], parts: Sequence[Item]) -> Item:

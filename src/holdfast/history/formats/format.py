@@ -308,7 +308,7 @@ def quoted(label: str, text: str) -> str:
 _TEXT_BLOCK = {"type", "text", "annotations", "cache_control"}
 _BYTES = re.compile(r"(data:[^,]*,)?[A-Za-z0-9+/_-]{1000,}={0,2}")
 _SEALED_FIELDS = {"encrypted_content", "encrypted_index"}
-_BYTE_FIELDS = {"data", "blob", "file_data", "image_url", "url", "b64_json"}
+_BYTE_FIELDS = {"data", "result", "blob", "file_data", "image_url", "url", "b64_json"}
 
 
 def words(raw: object) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, picture_item
+from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS
 from holdfast.history.formats.content_writer import note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
@@ -39,7 +39,12 @@ from holdfast.history.formats.gemini_parts import (
     second_part,
     signature_of,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another, text_of_another
+from holdfast.history.formats.other_wire_results import (
+    picture_item,
+    result_in_other_field,
+    result_of_another,
+    text_of_another,
+)
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role

@@ -20,7 +20,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.format import (
@@ -52,7 +51,7 @@ from holdfast.history.formats.openai_chat_writer import (
     name_of,
     readdressed,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
+from holdfast.history.formats.other_wire_results import picture_item, result_in_other_field, result_of_another
 from holdfast.history.media.images import inspect_image_address
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, MessageFlag, Path, Role, is_synthetic
 
@@ -66,6 +65,7 @@ _KINDS: dict[Role, frozenset[str]] = {
 _TEXTS = frozenset({"text", "refusal"})
 _SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType({"file": ("file_data", "file_id"), "input_audio": ("data",)})
 """The fields that locate a file or a sound, which is invalid without one of them."""
+_IN_RESULT = ("tool/image_url",)
 _SPELLING: frozenset[Flag] = frozenset({"spelling"})
 _NOTHING: frozenset[Flag] = frozenset({"blank", "null"})
 _NO_FAULTS: frozenset[MessageFlag] = frozenset()
@@ -101,7 +101,7 @@ class OpenAIChat:
         """Return the projection of a message of any form."""
         role = chat_role(raw)
         if role is None:
-            other = result_of_another((index,), "tool", raw, self.grammar)
+            other = result_of_another((index,), "tool", raw, self.grammar, kind_names=_IN_RESULT)
             written = as_text(raw.get("role")) or as_text(raw.get("type"))
             return Message(index, "tool", (other,)) if other else not_a_message(index, "unknown-role", written)
         if role == "tool" and (raw.get("content") is not None or "parts" not in raw):
@@ -334,8 +334,9 @@ def _result(index: int, raw: Json) -> Item:
 
 def _part(path: Path, role: Role, part: object) -> Item:
     kind = as_text(as_object(part).get("type"))
-    if role in ("user", "assistant") and (result := result_of_another(path, role, part, OpenAIChat.grammar)):
-        return result
+    other = result_of_another(path, role, part, OpenAIChat.grammar, kind_names=_IN_RESULT)
+    if other is not None and role in ("user", "assistant"):
+        return other
     if (
         not is_object(part)
         or kind is None

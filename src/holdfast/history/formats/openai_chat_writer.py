@@ -28,7 +28,7 @@ from holdfast.history.formats.format import (
     role_in,
     words,
 )
-from holdfast.history.formats.other_wire_results import text_of_another
+from holdfast.history.formats.other_wire_results import content_of_another, text_of_another
 from holdfast.history.provider_ids import legal_speaker
 from holdfast.history.shape import Item, Path, Role
 
@@ -174,7 +174,7 @@ def _values(piece: DraftPart, base: Json, messages: Sequence[object]) -> Iterato
         yield from _quoted(piece.label, piece, messages)
     elif piece.left_out:
         yield _text(note_block(piece.left_out))
-    elif piece.kind in ("text", "media", "other", "thinking") and piece.item.path[1] == "content":
+    elif piece.kind == "media" or (piece.kind in ("text", "other", "thinking") and piece.item.path[1] == "content"):
         raw = raw_at(piece.item.path, messages)
         yield words(raw) if piece.as_text else _spelled(as_object(raw)) if "kind" in piece.added else raw
     elif piece.kind == "text" and "kind" in piece.added:
@@ -226,8 +226,8 @@ def _built_result(piece: DraftPart, base: Json, messages: Sequence[object]) -> J
             return {"role": "function", "name": piece.name, "content": piece.text}
         return {"role": "tool", "tool_call_id": piece.id, "content": piece.text}
     if "other-wire" in piece.item.flags:
-        text = text_of_another(raw_at(piece.item.path, messages)) if piece.text is None else piece.text
-        return {"role": "tool", "tool_call_id": piece.id, "content": text}
+        content = content_of_another(raw_at(piece.item.path, messages), piece, _text)
+        return {"role": "tool", "tool_call_id": piece.id, "content": content}
     if piece.id != piece.item.id:
         base["tool_call_id"] = piece.id
     if "kind" in piece.added:

@@ -17,7 +17,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.format import (
@@ -50,7 +49,7 @@ from holdfast.history.formats.openai_responses_writer import (
     is_image_part,
     is_message,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another
+from holdfast.history.formats.other_wire_results import picture_item, result_in_other_field, result_of_another
 from holdfast.history.formats.shape_marks import has_fields_to_quote
 from holdfast.history.media.images import NO_TYPE, inspect_image_address, type_of
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
@@ -121,7 +120,7 @@ class OpenAIResponses:
         if kind in CALLS and raw.get("content") and raw.get("role") and raw.keys().isdisjoint(_OF_CALLS):
             return not_a_message(index, "malformed")  # content under the name of a call
         item = _item(index, kind, raw)
-        item = item or result_of_another((index,), "tool", raw, self.grammar)
+        item = item or result_of_another((index,), "tool", raw, self.grammar, kind_names=())
         return not_a_message(index, "unknown-role") if item is None else Message(index, item.role, (item,))
 
     def cross_check(self, projected: list[Message], messages: Sequence[object]) -> list[Message]:
@@ -237,7 +236,7 @@ def _part(path: Path, role: Role, part: object) -> Item:
         return Item("media", role, path, media=(inspect_image_address(raw.get("image_url")),))
     if role != "assistant" and is_file_part(raw):
         return Item("media", role, path, media=(_file(raw),))
-    result = result_of_another(path, role, part, OpenAIResponses.grammar) if role == "user" else None
+    result = result_of_another(path, role, part, OpenAIResponses.grammar, kind_names=()) if role == "user" else None
     return result or picture_item(path, role, part, OpenAIResponses.name) or foreign(path, role, part)
 
 

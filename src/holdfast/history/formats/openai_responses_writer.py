@@ -21,7 +21,7 @@ from holdfast.history.formats.format import (
     role_in,
     words,
 )
-from holdfast.history.formats.other_wire_results import text_of_another
+from holdfast.history.formats.other_wire_results import content_of_another, text_of_another
 from holdfast.history.shape import Role
 
 CALLS: Mapping[str, str] = MappingProxyType(
@@ -113,8 +113,8 @@ def _item(piece: DraftPart, messages: Sequence[object]) -> object:
     if not piece.touched:
         return raw
     if "other-wire" in piece.item.flags:
-        text = text_of_another(raw) if piece.text is None else piece.text
-        return {"type": "function_call_output", "call_id": piece.id, "output": text}
+        output = content_of_another(raw, piece, lambda words: _text("tool", words))
+        return {"type": "function_call_output", "call_id": piece.id, "output": output}
     item = dict(as_object(raw))
     if "item-id" in piece.dropped:
         item.pop("id", None)

@@ -34,12 +34,13 @@ RULES = (
 
 def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
     """Yield every block whose settings do not fit those of the others."""
-    marked = [item for message in shape.messages for item in message.items if item.marks]
+    set_items = [item for message in shape.messages for item in message.items if item.marks or item.citing]
+    marked = [item for item in set_items if item.marks]
     if profile.marks is not None:
         yield from _surplus_marks(shape, marked, profile.marks)
     outside = [[item for item in shape.blocks if (len(item.path) > 1) is inner] for inner in (True, False)]
     yield from _late_hours([*outside[0], *marked, *outside[1]])  # the request's own marker is on its last block
-    yield from _mixed(item for message in shape.messages for item in message.items if item.citing)
+    yield from _mixed(item for item in set_items if item.citing)
 
 
 def _surplus_marks(shape: Shape, marked: Sequence[Item], limit: int) -> Iterator[RuleFinding]:

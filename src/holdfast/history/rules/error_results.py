@@ -28,6 +28,8 @@ def find(shape: Shape) -> Iterator[RuleFinding]:
     """Yield every result that says of an error what the provider does not accept."""
     for message in shape.messages:
         for item in message.items:
+            if not item.flags:
+                continue
             if "failed-blocks" in item.flags:
                 yield item_finding("error-result-not-text", item, "reports an error, but does not contain only texts")
             if "failed-empty" in item.flags:

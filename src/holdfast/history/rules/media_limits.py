@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.media.images import NO_ADDRESS, NO_TYPE
+from holdfast.history.media.images import DATA_URL, NO_ADDRESS, NO_TYPE
 from holdfast.history.media.pdf import ENCRYPTED, NO_PDF, PAPER
+from holdfast.history.media.pdf import TYPE as PDF
 from holdfast.history.rules.profile import MediaLimits, Profile
 from holdfast.history.rules.rule import RuleFinding
 from holdfast.history.shape import Item, Media, Shape
@@ -78,7 +79,7 @@ def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> RuleFindi
     excess = _excess(media, profile, crowd)
     if reason := _fault(media, profile):
         named = f" {media.name!r}" if media.name else ""
-        fit = media.found in profile.media.types or (media.declared == NO_TYPE and media.found == "application/pdf")
+        fit = media.found in profile.media.types or (media.declared in (NO_TYPE, DATA_URL) and media.found == PDF)
         return RuleFinding(
             "media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess
         )

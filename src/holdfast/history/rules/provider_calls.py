@@ -69,7 +69,7 @@ def find(shape: Shape, pairing: Pairing, enforced: Container[str]) -> Iterator[R
 
     With calls of the client, or after a pause, the documented place of a result is a later response.
     """
-    items = [item for message in shape.messages for item in message.items]
+    items = [item for message in shape.messages for item in message.items if item.kind in SERVED or item.caller]
     if any(item.kind in SERVED for item in items):
         walk = _Walk(pairing)
         found = list(walk.findings(shape.messages))
@@ -102,12 +102,15 @@ class _Walk:
             if answer.verdict == "ok"
         }
         self._calls: dict[str | None, Item] = {}
+        self._programs: set[str | None] = set()  # whose calls the user's last messages answer
         self._texts: dict[str | None, list[Item]] = {}
 
     def findings(self, messages: Sequence[Message]) -> Iterator[RuleFinding]:
         """Yield the findings about calls, their results, and content that is beside results."""
         for message in messages:
-            if message.role != "assistant":
+            if message.role == "assistant":
+                self._programs = set()
+            else:
                 yield from self._of_user(message)
             for item in message.items:
                 yield from self._of_item(item)
@@ -129,11 +132,11 @@ class _Walk:
 
     def _of_user(self, message: Message) -> Iterator[RuleFinding]:
         other = [item for item in message.items if item.path not in self._answers]
+        self._programs |= {self._answers.get(item.path) for item in message.items} & self._calls.keys() - {None}
         if not other:
             return
-        programs = {self._answers.get(item.path) for item in message.items} & self._calls.keys() - {None}
-        yield from self._end("has no result before another role's message", programs)
-        for call in programs:
+        yield from self._end("has no result before another role's message", self._programs)
+        for call in self._programs:
             self._texts.setdefault(call, []).extend(item for item in other if not item.flags & {"blank", "null"})
 
     def _of_item(self, item: Item) -> Iterator[RuleFinding]:

@@ -273,7 +273,7 @@ def _closing(message: Message) -> Iterator[RuleFinding]:
 def _trailing(shape: Shape) -> Iterator[RuleFinding]:
     """Yield the thinking at the end of each response that has other content, which a cut answer leaves."""
     for message in joined_responses(shape):
-        if message.role != "assistant":
+        if message.role != "assistant" or not any(item.kind == "thinking" for item in message.items):
             continue
         spoken = [item for item in message.items if not item.flags & {"blank", "null"}]
         thoughts = list(takewhile(lambda item: item.kind == "thinking", reversed(spoken)))

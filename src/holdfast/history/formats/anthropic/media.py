@@ -6,7 +6,14 @@ import msgspec
 
 from holdfast.history.formats.format import Json, as_object, as_text
 from holdfast.history.media import pdf
-from holdfast.history.media.images import DATA_URL, inspect_base64, inspect_image_address, is_web_address
+from holdfast.history.media.images import (
+    DATA_URL,
+    inspect_base64,
+    inspect_image_address,
+    is_web_address,
+    split_data_url,
+    type_of,
+)
 from holdfast.history.shape import Media
 
 _SOMEWHERE = {"url": "url", "file": "file_id"}
@@ -25,6 +32,9 @@ def pdf_of(block: Json) -> Media | None:
     data = source.get("data")
     if block.get("type") != "document" or source.get("type") != "base64" or not isinstance(data, str):
         return None
+    if data.startswith("data:"):
+        media_type, bare = split_data_url(data)
+        return Media(DATA_URL, found=type_of(bare) or media_type)
     named = as_text(block.get("title")) or ""
     return pdf.inspect_pdf(data, name=named) if source.get("media_type") == pdf.TYPE else None
 

@@ -12,15 +12,9 @@ from functools import partial
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.anthropic.block_settings import (
-    citing_in,
-    lifetimes_in,
-    request_blocks,
-    short_lived,
-    unmarked,
-)
+from holdfast.history.formats.anthropic import block_settings
+from holdfast.history.formats.anthropic.block_settings import citing_in, is_plain, lifetimes_in, request_blocks
 from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
-from holdfast.history.formats.anthropic.provider_run import SERVER_CALLS as _SERVER_CALLS
 from holdfast.history.formats.anthropic.provider_run import caller_of, input_fault, provider_run
 from holdfast.history.formats.content_reader import (
     BLANK,
@@ -28,7 +22,6 @@ from holdfast.history.formats.content_reader import (
     content_of,
     empty_flags,
     foreign,
-    picture_item,
     result_of_parts,
 )
 from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
@@ -50,7 +43,13 @@ from holdfast.history.formats.format import (
     role_in,
     words,
 )
-from holdfast.history.formats.other_wire_results import result_in_other_field, result_of_another, text_of_another
+from holdfast.history.formats.other_wire_results import (
+    content_of_another,
+    picture_item,
+    result_in_other_field,
+    result_of_another,
+    text_of_another,
+)
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, Path, Role, is_synthetic
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
@@ -101,7 +100,7 @@ class Anthropic:
         written = raw.get("role")
         role = role_in(_ROLES, written)
         if role is None:
-            other = result_of_another((index,), "user", raw, self.grammar)
+            other = result_of_another((index,), "user", raw, self.grammar, kind_names=())
             written = as_text(written) or as_text(raw.get("type"))
             return Message(index, "user", (other,)) if other else not_a_message(index, "unknown-role", written)
         if has_content_elsewhere(raw, "tool_calls"):
@@ -150,9 +149,9 @@ FORMAT = Anthropic()
 
 def _block(path: Path, role: Role, block: object) -> Item:
     item = _unmarked_block(path, role, block)
-    found, citing = lifetimes_in(block), tuple(citing_in(block))
-    if not (found or citing):
+    if is_plain(block):  # almost always
         return item
+    found, citing = lifetimes_in(block), tuple(citing_in(block))
     return msgspec.structs.replace(item, marks=len(found), lifetimes=found, citing=citing)
 
 
@@ -170,7 +169,7 @@ def _unmarked_block(path: Path, role: Role, block: object) -> Item:
     elif role == "assistant":
         item = _of_assistant(path, kind, raw)
     if item is None and role != "system":
-        item = result_of_another(path, role, raw, Anthropic.grammar)
+        item = result_of_another(path, role, raw, Anthropic.grammar, kind_names=())
     return item or _part(path, role, kind, raw)
 
 
@@ -183,9 +182,7 @@ def _of_assistant(path: Path, kind: str, block: Json) -> Item | None:
     """Return the item of a block that only the assistant can have, None for any other block."""
     if kind in _THINKING:
         return _thinking(path, kind, block)
-    if kind in _SERVER_CALLS or kind.endswith("_tool_result"):
-        return provider_run(path, kind, block)
-    return None
+    return provider_run(path, kind, block)
 
 
 def _part(path: Path, role: Role, kind: str, block: Json) -> Item:
@@ -289,9 +286,9 @@ def _text(text: str) -> Json:
 def _with_settings(value: object, piece: DraftPart) -> object:
     """Return the value without the settings that the edits drop."""
     if "cache-mark" in piece.dropped:
-        value = unmarked(value)
+        value = block_settings.unmarked(value)
     if "cache-ttl" in piece.dropped:
-        value = short_lived(value)
+        value = block_settings.short_lived(value)
     if "caller" in piece.dropped and is_object(value):
         value = {key: each for key, each in value.items() if key != "caller"}
     return value
@@ -375,7 +372,7 @@ def _built_result(piece: DraftPart, raw: Json) -> Json:
     block = dict(raw)
     assert piece.item is not None
     if "other-wire" in piece.item.flags:
-        text = text_of_another(raw) if piece.text is None else piece.text
+        text = content_of_another(raw, piece, _text)
         failed = {"is_error": raw["is_error"]} if "is_error" in raw else {}
         return {"type": "tool_result", "tool_use_id": piece.id, "content": text, **failed}
     if piece.id != piece.item.id:

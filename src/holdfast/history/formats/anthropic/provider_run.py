@@ -9,7 +9,7 @@ from types import MappingProxyType
 from holdfast.history.formats.format import Json, as_object, as_text, is_object
 from holdfast.history.shape import NO_FLAGS, Flag, Item, Path
 
-SERVER_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
 
 _ANSWERS: Mapping[str, str] = MappingProxyType(
     {
@@ -29,10 +29,12 @@ _NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
 _TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
 
 
-def provider_run(path: Path, kind: str, block: Json) -> Item:
-    """Return the item of a call that the provider ran, or of its result."""
+def provider_run(path: Path, kind: str, block: Json) -> Item | None:
+    """Return the item of a call that the provider ran, or of its result; None if it is neither."""
+    if kind not in _CALLS and not kind.endswith("_tool_result"):
+        return None
     flags: set[Flag] = set()
-    if kind in SERVER_CALLS:
+    if kind in _CALLS:
         call, name = as_text(block.get("id")), as_text(block.get("name"))
         flags |= input_fault(block)
         if kind == "server_tool_use" and name not in _ANSWERS:
@@ -41,7 +43,7 @@ def provider_run(path: Path, kind: str, block: Json) -> Item:
         call, name = as_text(block.get("tool_use_id")), kind
     if not kind.startswith("mcp_") and not (call and _ID.fullmatch(call)):
         flags.add("server-id")
-    what = "server-call" if kind in SERVER_CALLS else "server-result"
+    what = "server-call" if kind in _CALLS else "server-result"
     kinds = frozenset(flags) if flags else NO_FLAGS
     return Item(what, "assistant", path, call, name, kinds, caller=caller_of(block))
 
@@ -56,8 +58,3 @@ def input_fault(block: Json) -> frozenset[Flag]:
     if "input" not in block:
         return _NO_INPUT
     return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
-
-
-def answers_of(name: str) -> str | None:
-    """Return the kind of the result that a call with this name has, None for a tool of an MCP server."""
-    return _ANSWERS.get(name)
