@@ -312,7 +312,7 @@ async def test_what_arrived_together_with_the_stop_is_kept() -> None:
 
 async def test_halves_of_a_character_in_what_a_model_sends_end_nothing() -> None:
     class Odd(ScriptedModel):
-        async def _play(self, reply: Reply) -> AsyncIterator[StreamEvent]:
+        async def _play(self, reply: Reply) -> AsyncGenerator[StreamEvent]:
             del reply
             call = CallPart(id="", name="quick\ud800", arguments='{"x": "\ud800"}', wire_id="\ud800")
             thought = ThinkingPart("hm \ud800", signature="s", details={"x": "\ud800"})

@@ -117,7 +117,7 @@ def test_read_refuses_binary_files(space: Workspace, content: bytes, guess: str)
 
 def test_utf_16_is_said_to_be_convertible(space: Workspace) -> None:
     (space.root / "u16.txt").write_text("hello", "utf-16")
-    with pytest.raises(ToolFailed, match="Only UTF-8 can be read: convert it with iconv -f UTF-16 -t UTF-8"):
+    with pytest.raises(ToolFailed, match=r"only UTF-8 can be read, so convert it \(iconv -f UTF-16 -t UTF-8\)"):
         called(ReadTool(space), path="u16.txt")
 
 

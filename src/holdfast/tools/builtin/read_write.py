@@ -194,9 +194,9 @@ def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> 
         if kind is not None and is_image(os.pread(file.fileno(), SNIFF, 0)):
             return _picture(place, file, size)
         if kind is not None:
-            convert = " Only UTF-8 can be read: convert it with iconv -f UTF-16 -t UTF-8." if kind == UTF_16 else ""
-            msg = f"File {place.name!r} is {kind} of {size} bytes, not text.{convert or ' Use bash to look at it.'}"
-            raise ToolFailed(msg)
+            convert = "only UTF-8 can be read, so convert it (iconv -f UTF-16 -t UTF-8)"
+            how = convert if kind == UTF_16 else "look at it with bash"
+            raise ToolFailed(f"File {place.name!r} is {kind} of {size} bytes, not text: {how}.")
         snapshot = take_snapshot(place, file)  # before reading, so that a later change is detected
         shown: list[str] = []
         number, room, more = 0, _TEXT_MOST, False

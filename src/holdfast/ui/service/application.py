@@ -10,7 +10,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import ContentStream, Response, StreamingResponse
+from starlette.responses import AsyncContentStream, Response, StreamingResponse
 from starlette.routing import Route
 
 from holdfast import __version__
@@ -165,7 +165,7 @@ async def _safe_answer(api: Api, request: Request, route: ServedRoute, hosts: fr
         return error_response(500, f"Internal error: {type(error).__name__}. See the server's log.")
 
 
-async def _safe_stream(stream: ContentStream, route: ServedRoute) -> AsyncGenerator[str | bytes | memoryview]:
+async def _safe_stream(stream: AsyncContentStream, route: ServedRoute) -> AsyncGenerator[str | bytes | memoryview]:
     """Yield the pieces of a stream. It ends early if the sessions cannot be read: its client connects again."""
     try:
         async for piece in stream:

@@ -24,7 +24,7 @@ def request_blocks(body: Mapping[str, object]) -> Iterator[Item]:
         yield Item("text", "system", ("cache_control",), lifetimes=(_lifetime_of(mark),))
 
 
-def is_plain(block: object) -> bool:
+def has_no_settings(block: object) -> bool:
     """Return whether the block has no settings, and no blocks in it that may have some."""
     if not is_object(block) or "cache_control" in block or block.get("type") in ("document", "search_result"):
         return not is_object(block)

@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.formats.anthropic import block_settings
-from holdfast.history.formats.anthropic.block_settings import citing_in, is_plain, lifetimes_in, request_blocks
+from holdfast.history.formats.anthropic.block_settings import citing_in, has_no_settings, lifetimes_in, request_blocks
 from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
 from holdfast.history.formats.anthropic.provider_run import caller_of, input_fault, provider_run
 from holdfast.history.formats.content_reader import (
@@ -149,7 +149,7 @@ FORMAT = Anthropic()
 
 def _block(path: Path, role: Role, block: object) -> Item:
     item = _unmarked_block(path, role, block)
-    if is_plain(block):  # almost always
+    if has_no_settings(block):  # almost always
         return item
     found, citing = lifetimes_in(block), tuple(citing_in(block))
     return msgspec.structs.replace(item, marks=len(found), lifetimes=found, citing=citing)
