@@ -19,7 +19,10 @@ from polling import eventually
 WHOLE = (Say("Whole again."),)
 # docs/reference/events.md, as a program would rely on it.
 FIELDS = {
-    "init": [{"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "kept", "account"}],
+    "init": [
+        {"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "kept", "account"}
+        | {"mcp_servers"}
+    ],
     "message": [{"role", "content", "turn"}, {"role", "content", "delta"}, {"role", "content", "delta", "cut"}],
     "thinking": [{"content", "delta"}],
     "tool_use": [{"index", "name", "arguments", "delta"}, {"id", "name", "arguments", "delta"}],

@@ -69,7 +69,7 @@ def around(agent: int, root: Path) -> Mapping[str, int]:
     child = next(pid for pid, words in found.items() if words.startswith("sleep 1000.75"))
     relay = next(pid for pid, words in found.items() if "server_relay" in words)
     proxy = next(pid for pid, words in found.items() if "network.proxy" in words and parent(pid) == relay)
-    wall = next(pid for pid, words in found.items() if words.startswith("bwrap") and parent(pid) == relay)
+    wall = next(pid for pid, words in found.items() if words.split()[0].endswith("bwrap") and parent(pid) == relay)
     supervisor = parent(relay)
     watchdog = parent(supervisor)
     return {

@@ -19,6 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+
+sys.path.append(str(Path(__file__).parents[1]))  # of what the tests share
+
 from tasks import TASKS, Seen, Task, prepare
 from weights import ABOUT, weights
 

@@ -67,11 +67,12 @@ def run_in_place(world: escape_attempts.World, user: int, lines: list[str], *, n
 
 def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
     words = ("/bin/sh", "-c", "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1", "sh")
-    (tmp_path / "bwrap").symlink_to("/bin/true")
-    found = outer_obstacle(words, tmp_path, {"PATH": str(tmp_path)})
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "bwrap").symlink_to("/bin/true")
+    found = outer_obstacle(words, tmp_path / "place", {"PATH": str(tmp_path / "programs")})
     assert found is not None
     assert "setting up uid map: Permission denied" in found.reason
     assert found.remedy
-    missing = outer_obstacle(words, tmp_path, {"PATH": str(tmp_path / "empty")})
+    missing = outer_obstacle(words, tmp_path / "place", {"PATH": str(tmp_path / "empty")})
     assert missing is not None
     assert "not installed" in missing.reason

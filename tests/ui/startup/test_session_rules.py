@@ -132,14 +132,14 @@ def test_paths_count_from_the_folder_of_their_settings(tmp_path: Path, environ: 
     (tmp_path / ".git").mkdir()
     inner = tmp_path / "inner"
     inner.mkdir()
-    claude(tmp_path, deny=["Read(/secret)", "Read(~/mine)"], ask=["Read(here)"])
+    claude(tmp_path, deny=["Read(/notes)", "Read(~/mine)"], ask=["Read(here)"])
     project = project_of(environ, inner, config=Config(), arguments=Arguments())
 
     def decided(path: Path) -> type:
         plan = Plan(effect="read", title="read it", run=never, reads=(str(path),))
         return type(decide(plan, Policy("ask", rules=project.rules), tool="read"))
 
-    assert decided(tmp_path / "secret") is Deny
+    assert decided(tmp_path / "notes") is Deny
     assert decided(tmp_path / "me" / "mine") is Deny
     assert decided(inner / "a" / "here") is Ask
-    assert decided(inner / "secret") is Allow
+    assert decided(inner / "notes") is Allow
