@@ -408,3 +408,16 @@ def test_no_image_is_lost_wherever_it_stands(form: str, data: st.DataObject) -> 
     if len(expected) <= 8:
         done = repaired(form, messages, profile)
         assert sorted(shown(done.messages, form)) == expected
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "deepseek"])
+@pytest.mark.parametrize("odd", [5, [], None])
+def test_a_text_that_is_none_in_a_result_with_an_error_is_repaired(profile: str, odd: object) -> None:
+    part = {"type": "text", "text": odd}
+    for content in ([part], [part, text("anthropic", WORDS)], [part, PICTURES["Anthropic"]]):
+        messages = [said("anthropic", text("anthropic", "x")), *called("anthropic", "a")]
+        messages += answered("anthropic", [("a", content)], failed=True)
+        done = repaired("anthropic", messages, profile)
+        pictures = [each for each in content if each is PICTURES["Anthropic"]]
+        assert len(list(shown(done.messages, "anthropic"))) == len(pictures)
+        assert WORDS in json.dumps(done.messages) or len(content) == 1 or pictures

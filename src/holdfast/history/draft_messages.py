@@ -28,6 +28,7 @@ class DraftPart(msgspec.Struct, kw_only=True, eq=False, gc=False):
     call: DraftPart | None = None
     quote_arguments: bool = False
     as_text: bool = False
+    only_texts: bool = False
     left_out: tuple[tuple[int, str], ...] = ()
     moved: tuple[Path, ...] = ()
     added: tuple[str, ...] = ()

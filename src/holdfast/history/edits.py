@@ -188,14 +188,20 @@ class Complete(EditRecord, frozen=True, gc=False, tag="complete"):
 
 
 class AsText(EditRecord, frozen=True, gc=False, tag="as-text"):
-    """Turns the content of a result into text, because it has blocks that cannot be sent."""
+    """Turns the content of a result into text, because it has blocks that cannot be sent: `only_texts`, also pictures."""
 
     path: Path
+    only_texts: bool = False
 
     @property
     def sentence(self) -> str:
         """Return what the edit does, in one sentence."""
-        return f"{position(self.path)} has content of a kind that cannot be sent; it is converted to text."
+        why = (
+            "reports an error, and not only in words"
+            if self.only_texts
+            else "has content of a kind that cannot be sent"
+        )
+        return f"{position(self.path)} {why}; it is converted to text."
 
 
 class LeaveOut(EditRecord, frozen=True, gc=False, tag="leave-out"):

@@ -248,7 +248,7 @@ def _of_field(rule: str, item: Item) -> Iterator[Edit]:
         case "too-many-cache-marks" if isinstance(item.path[0], str):
             yield DropField(item.path, "cache-mark")
         case "error-result-not-text":
-            yield AsText(item.path)
+            yield AsText(item.path, only_texts=True)
         case "cache-mark-order":
             yield DropField(item.path, "cache-ttl")
         case "caller-unknown":

@@ -146,6 +146,7 @@ class _Draft:
                 piece.quote_arguments = True
             case AsText():
                 piece.as_text = True
+                piece.only_texts |= edit.only_texts
             case LeaveOut():
                 piece.left_out += ((edit.which, edit.why),)
             case DropField():

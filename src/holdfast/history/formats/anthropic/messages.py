@@ -355,10 +355,9 @@ def _result_content(piece: DraftPart, block: Json) -> object:
 
 def _fits_result(part: object, piece: DraftPart) -> bool:
     """Return whether a part of a result stays as it is when the others become text."""
-    if piece.item is not None and "failed-blocks" in piece.item.flags:
-        return _kind(part) == "text"
     item = _part((), "tool", _kind(part), as_object(part))
-    return _kind(part) in ("text", "image", "document") and not item.flags & {"foreign", "null"}
+    kinds = ("text",) if piece.only_texts else ("text", "image", "document")
+    return _kind(part) in kinds and not item.flags & {"foreign", "null"}
 
 
 def _is_media(block: object) -> bool:
