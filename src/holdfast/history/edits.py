@@ -188,7 +188,7 @@ class Complete(EditRecord, frozen=True, gc=False, tag="complete"):
 
 
 class AsText(EditRecord, frozen=True, gc=False, tag="as-text"):
-    """Turns the content of a result into text, because it has blocks that cannot be sent; with `only_texts` all of it."""
+    """Turns the content of a result into text, because it has blocks that cannot be sent; `only_texts`: all of it."""
 
     path: Path
     only_texts: bool = False
