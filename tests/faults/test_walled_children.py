@@ -87,11 +87,15 @@ def kill_every(find: Callable[[int], list[int]]) -> Callable[[int], None]:
 
 
 def kill_all_three(agent: int) -> None:
-    """Kill agent, watchdog and supervisor so that none can act on another's death."""
+    """Kill agent, watchdog and supervisor so that none can act on another's death.
+
+    All are frozen first, and the lowest dies first: the death of one would wake the next below it.
+    """
     every = (agent, watchdog(agent), supervisor(agent))
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in every:
-            os.kill(pid, number)
+    for pid in every:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in reversed(every):
+        os.kill(pid, signal.SIGKILL)
 
 
 ALL_THREE = Injector("agent, watchdog and supervisor killed", kill_all_three, agent_lives=False)
