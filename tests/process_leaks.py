@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from skips import needs
@@ -35,3 +36,15 @@ def open_files(pid: int) -> int:
 def peak_memory(pid: int) -> int:
     """Return the most memory the process ever held, in kB."""
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0])
+
+
+def below(pid: int) -> dict[int, str]:
+    """Return the processes below one, with their command lines."""
+    found: dict[int, str] = {}
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                with contextlib.suppress(OSError):
+                    found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+                    found |= below(child)
+    return found

@@ -6,7 +6,6 @@ is in a PID namespace, so even the relay's death together with all above it ends
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 
 from polling import eventually, expect_within
+from process_leaks import below
 from skips import imported, needs
 from tiers import sampled
 
@@ -37,18 +37,6 @@ VICTIMS = (
     "agent supervisor watchdog",
     "agent supervisor watchdog relay",
 )
-
-
-def below(pid: int) -> dict[int, str]:
-    """Return the processes below one, with their command lines."""
-    found: dict[int, str] = {}
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in map(int, (task / "children").read_text().split()):
-                with contextlib.suppress(OSError):
-                    found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
-                    found |= below(child)
-    return found
 
 
 def lives(pid: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import resource
@@ -19,7 +18,7 @@ from holdfast.tools.process.session_supervisors import Supervisors
 from holdfast.tools.sandbox import Sandbox
 from holdfast.tools.tool import ToolContext, ToolOutput, Workspace
 from polling import eventually
-from process_leaks import linux_only
+from process_leaks import below, linux_only
 from walls import need
 
 pytestmark = linux_only
@@ -56,18 +55,6 @@ def on_network(folder: Path, act: Callable[[Run, Path], Awaitable[None]]) -> Non
             await supervisors.close()
 
     asyncio.run(main())
-
-
-def below(pid: int) -> dict[int, str]:
-    """Return the processes below one, with their command lines."""
-    found: dict[int, str] = {}
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in map(int, (task / "children").read_text().split()):
-                with contextlib.suppress(OSError):
-                    found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
-                    found |= below(child)
-    return found
 
 
 def supervisor() -> int:
