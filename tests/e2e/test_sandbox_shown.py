@@ -81,6 +81,7 @@ def test_the_screen_says_which_sandbox_works_and_that_yolo_has_none(one_world: W
         terminal.wait_text("yolo  · not confined")
         terminal.line("/status")
         terminal.wait_text("auto: bubblewrap, levels read, workspace, network; mode yolo: not")
+        terminal.wait_text("Esc to close")  # a panel is drawn in several frames
         terminal.send(Key.ESC)
         terminal.wait_absent("Esc to close")
         terminal.line("/permissions")
