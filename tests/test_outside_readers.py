@@ -229,6 +229,7 @@ def test_what_is_as_it_should_be_is_read_and_a_number_out_of_range_is_not(reader
 def test_nasty_bytes_and_more_than_the_bound_end_in_a_value_or_a_named_fault(reader: BytesReader) -> None:
     for data in NASTY:
         read_bytes(reader, data)
+        read_bytes(reader, data + b"\n")
     more = b"x" * (reader.bound + 1)
     match reader.beyond:
         case "refused":
