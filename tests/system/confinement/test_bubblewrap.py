@@ -134,7 +134,7 @@ def test_a_toolchain_in_the_workspace_stays_writable_with_it() -> None:
     assert ("--ro-bind", "/tmp/tools") in mounts(described)
 
 
-def test_a_toolchain_that_another_one_shows_takes_no_mount_of_its_own() -> None:
+def test_a_toolchain_that_another_one_shows_is_not_mounted_again() -> None:
     described = PLAIN._replace(toolchains=("/h/u/.pyenv/plugins/x", "/h/u/.pyenv"))
     assert ("--ro-bind", "/h/u/.pyenv") in mounts(described)
     assert ("--ro-bind", "/h/u/.pyenv/plugins/x") not in mounts(described)
