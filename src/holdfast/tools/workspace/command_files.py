@@ -16,8 +16,8 @@ import msgspec
 
 from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
-from holdfast.tools.workspace.real_paths import LinksFollowed, real_path
 from holdfast.tools.workspace.program_files import chosen_elsewhere, program_file
+from holdfast.tools.workspace.real_paths import LinksFollowed, real_path
 
 MOST_NAMES = 2_000
 """The most names that a pattern may match, and ten times as many may be read; with more, they are unknown."""
