@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import CheckFinding
-from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
+from holdfast.agent.model_request.empty_answer import STEP_NOT_DONE, EmptyAnswer, expect_answer, step_not_done
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.streamed_text import StreamedText
@@ -216,6 +216,8 @@ class Requests:
             self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:
             checks.emit_note(read_notice(sent.model))
+        if ended.refusal is None and sent.opened is not None and sent.opened.tools and step_not_done(checked.finished):
+            checks.emit_note(STEP_NOT_DONE)
         self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
         self._notice(stream, sent, ended)
         if ended.refusal is not None:
