@@ -51,18 +51,18 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     except Exception as error:  # noqa: BLE001 - the top: every error has an exit code
         return _exit_code(error, environ)
     except KeyboardInterrupt:
-        from holdfast.errors import EXIT_INTERRUPTED  # noqa: PLC0415 - only when it ends so
+        from holdfast.errors import EXIT_INTERRUPTED
 
         return EXIT_INTERRUPTED
 
 
 def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
     """Report the error on standard error, a bug with its traceback, and return the exit code."""
-    from holdfast.errors import EXIT_FAILED, HoldfastError  # noqa: PLC0415 - only when it ends so
+    from holdfast.errors import EXIT_FAILED, HoldfastError
 
     match error:
         case HoldfastError():
-            from holdfast.ui.advice import COMMAND_LINE, with_advice  # noqa: PLC0415 - only when there is something to say
+            from holdfast.ui.advice import COMMAND_LINE, with_advice
 
             _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
@@ -73,9 +73,9 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
             _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
             return EXIT_FAILED
         case _:
-            import traceback  # noqa: PLC0415 - only when there is one
+            import traceback
 
-            from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+            from holdfast.ui.startup.crash_report import keep_traceback
 
             trace, location = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
             bug = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
@@ -91,7 +91,7 @@ def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
     if argv and argv[0] not in ("acp", "serve", "worker") and argv[0] in ("--version", *COMMANDS):
         return os.environ
-    from holdfast.providers.credentials.process_environment import take_environment  # noqa: PLC0415 - only what the command needs
+    from holdfast.providers.credentials.process_environment import take_environment
 
     return take_environment()
 
@@ -102,11 +102,11 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             print(f"holdfast {__version__}")
             return 0
         case ["sessions"]:
-            from holdfast.ui.commands import sessions  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands import sessions
 
             return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
         case ["check" | "repair" as command]:
-            from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands import check
 
             return check.main(command, list(argv[1:]))
         case [
@@ -124,8 +124,8 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         ]:
             return _main_of(command)(list(argv[1:]), environ=environ)
         case _:
-            from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
-            from holdfast.ui.startup.first_prompt import parsed_arguments  # noqa: PLC0415 - likewise
+            from holdfast.errors import UsageError
+            from holdfast.ui.startup.first_prompt import parsed_arguments
 
             arguments = parsed_arguments(argv, COMMANDS)
             if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
@@ -143,10 +143,10 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
                 option = next(name for name, is_set in alone.items() if is_set)
                 raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
             if arguments.prompt is None:
-                from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs
+                from holdfast.ui.tui import main
 
                 return main.main(arguments, environ=environ)
-            from holdfast.ui.headless import run  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.headless import run
 
             return run.main(arguments, environ=environ)
 
@@ -158,7 +158,7 @@ def _let_ctrl_z_stop_what_starts() -> None:
     stops the child there, and this process with it: after a vfork it waits for the child's exec and cannot be stopped,
     so the shell does not get its terminal back. Seen in 5 of 70 attempts during a loop of starts, with fork in 0 of 70.
     """
-    import subprocess  # noqa: PLC0415 - only what the command needs
+    import subprocess
 
     subprocess._USE_VFORK = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - the documented switch
 
@@ -171,27 +171,27 @@ def _main_of(
     """Return the main function of a command; imports only that command."""
     match command:
         case "acp":
-            from holdfast.ui.acp.main import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.acp.main import main
         case "serve":
-            from holdfast.ui.service.main import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.service.main import main
         case "demo":
-            from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.demo import main
         case "completion":
-            from holdfast.ui.commands.completion import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.completion import main
         case "config":
-            from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.config import main
         case "doctor":
-            from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.doctor import main
         case "mcp":
-            from holdfast.ui.commands.mcp import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.mcp import main
         case "models":
-            from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.models import main
         case "worker":
-            from holdfast.ui.commands.fleet.worker import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.fleet.worker import main
         case "fleet":
-            from holdfast.ui.commands.fleet.fleet import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.fleet.fleet import main
         case "setup":
-            from holdfast.ui.commands.setup import main  # noqa: PLC0415 - only what the command needs
+            from holdfast.ui.commands.setup import main
     return main
 
 
@@ -202,7 +202,7 @@ def _flush_stdout(code: int) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        from holdfast.errors import StateError  # noqa: PLC0415 - only when it ends so
+        from holdfast.errors import StateError
 
         _forget(sys.stdout)
         raise StateError(
@@ -217,7 +217,7 @@ def _forget(stream: TextIO) -> None:
 
 
 def _write_line(stream: TextIO, text: str) -> None:
-    from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
+    from holdfast.text import printable
 
     try:
         print(printable(text), file=stream, flush=True)

@@ -52,7 +52,7 @@ class BashTool:
                 f"Address {strange!r} in 'network' is no host (such as 'pypi.org', '*.example.org' or "
                 "'example.org:8080'). Nothing was run."
             )
-        from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+        from holdfast.tools.approval.command_analysis import command_parts
 
         place = resolve(self._workspace.root, args.cwd)
         if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long

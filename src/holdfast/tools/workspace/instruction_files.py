@@ -85,7 +85,7 @@ def _read(root: Path, path: Path, *, within: Path | None) -> _Found:
 
 def _is_for_readers(path: Path) -> bool:
     """Return whether a link in a repository may lead to the file (resolved): by its name, and not to a secret."""
-    from holdfast.system.secret_files import holds_secrets  # noqa: PLC0415 - for a link, which few have
+    from holdfast.system.secret_files import holds_secrets
 
     name = path.name.lower()
     return (name in LINKED_NAMES or name.endswith(LINKED_ENDINGS)) and not holds_secrets(str(path))

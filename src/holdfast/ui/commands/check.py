@@ -205,7 +205,7 @@ def _print_document(data: bytes) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    from holdfast.system.durable_files import replace_file  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import replace_file
 
     try:
         replace_file(path, data)
@@ -215,7 +215,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _replace(path: Path, old: bytes, new: bytes) -> Path:
     """Replace the file, or the target of the link, with `new`. Return the path of the backup of `old`."""
-    from holdfast.system.durable_files import sync  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import sync
 
     target, backup = path.resolve(), _backup(path)
     mode = target.stat().st_mode & 0o777

@@ -96,7 +96,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run an action and return the exit code. Raise `HoldfastError`."""
     if argv[:1] == ["serve"]:
-        from holdfast.ui.mcp_server.main import main as serve  # noqa: PLC0415 - another program, in effect
+        from holdfast.ui.mcp_server.main import main as serve  # another program, in effect
 
         return serve(argv[1:], environ=environ)
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
@@ -175,7 +175,7 @@ def server_details(server: McpServer) -> list[str]:
 
 
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
-    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
+    from holdfast.tools.mcp.discovery import ask_servers
 
     settings = McpSettings(servers=(server,), lists=mcp_lists(environ), can_ask_user=True, sign_ins=sign_ins(environ))
     try:
@@ -196,7 +196,7 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
 def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
     at = _at_url(server, environ)
     try:
-        from holdfast.tools.mcp.sdk.login import sign_in_user  # noqa: PLC0415 - more than a second, for those who sign in
+        from holdfast.tools.mcp.sdk.login import sign_in_user  # more than a second, for those who sign in
     except ImportError as error:
         raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
 

@@ -114,11 +114,11 @@ def _next(words: Sequence[str], prefix: str, known: CandidateSource) -> Iterator
 def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
     """Return the parser for the line, and the words that this parser reads."""
     if not words or words[0] not in COMPLETED_COMMANDS:
-        from holdfast.ui.startup.arguments import parser  # noqa: PLC0415 - one of several
+        from holdfast.ui.startup.arguments import parser
 
         return parser(), words
     if list(words[:2]) == ["mcp", "serve"]:
-        from holdfast.ui.mcp_server.main import command_parser as serve_parser  # noqa: PLC0415 - one of several
+        from holdfast.ui.mcp_server.main import command_parser as serve_parser
 
         return serve_parser(), words[2:]
     found, rest = _command(words[0]), words[1:]
@@ -129,29 +129,29 @@ def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[
 def _command(name: str) -> argparse.ArgumentParser:
     match name:
         case "setup":
-            from holdfast.ui.commands.setup import command_parser as make_parser  # noqa: PLC0415 - one of several
+            from holdfast.ui.commands.setup import command_parser as make_parser
         case "config":
-            from holdfast.ui.commands.config import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.config import command_parser as make_parser
         case "doctor":
-            from holdfast.ui.commands.doctor import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.doctor import command_parser as make_parser
         case "models":
-            from holdfast.ui.commands.models import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.models import command_parser as make_parser
         case "mcp":
-            from holdfast.ui.commands.mcp import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.mcp import command_parser as make_parser
         case "sessions":
-            from holdfast.ui.commands.sessions import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.sessions import command_parser as make_parser
         case "acp":
-            from holdfast.ui.acp.main import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.acp.main import command_parser as make_parser
         case "serve":
-            from holdfast.ui.service.main import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.service.main import command_parser as make_parser
         case "worker":
-            from holdfast.ui.commands.fleet.worker import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.fleet.worker import command_parser as make_parser
         case "fleet":
-            from holdfast.ui.commands.fleet.fleet import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.fleet.fleet import command_parser as make_parser
         case "demo":
-            from holdfast.ui.demo import command_parser as make_parser  # noqa: PLC0415 - likewise
+            from holdfast.ui.demo import command_parser as make_parser
         case "check" | "repair":
-            from holdfast.ui.commands.check import command_parser as make_parser_of  # noqa: PLC0415 - likewise
+            from holdfast.ui.commands.check import command_parser as make_parser_of
 
             return make_parser_of(name)
         case _:
@@ -215,7 +215,7 @@ def known_candidates(metavar: str, environ: Mapping[str, str]) -> Iterator[Candi
     elif metavar == "TRASHED-ID":
         yield from (Candidate(each.id, each.title) for each in _sessions(environ, trashed=True))
     elif metavar == "SETTING":
-        from holdfast.ui.settings.setting_catalog import setting_names  # noqa: PLC0415 - only `config` has settings
+        from holdfast.ui.settings.setting_catalog import setting_names
 
         yield from (Candidate(name) for name in setting_names())
     elif metavar in ("PROVIDER:MODEL", "PROVIDER"):
