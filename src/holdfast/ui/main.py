@@ -10,29 +10,7 @@ from holdfast import TYPE_CHECKING, __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal, Protocol, TextIO
-
-    class _Main(Protocol):
-        def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
-
-
-COMMANDS = (
-    "acp",
-    "serve",
-    "sessions",
-    "check",
-    "repair",
-    "demo",
-    "setup",
-    "config",
-    "doctor",
-    "mcp",
-    "models",
-    "completion",
-    "worker",
-    "fleet",
-)
-"""The commands; any other first word starts a prompt."""
+    from typing import TextIO
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
@@ -89,66 +67,48 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and argv[0] not in ("acp", "serve", "worker") and argv[0] in ("--version", *COMMANDS):
-        return os.environ
+    if argv and argv[0] not in ("acp", "serve", "worker"):
+        if argv[0] == "--version":  # it imports nothing
+            return os.environ
+        from holdfast.ui.command_table import COMMANDS
+
+        if argv[0] in COMMANDS:
+            return os.environ
     from holdfast.providers.credentials.process_environment import take_environment
 
     return take_environment()
 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    match list(argv[:1]):
-        case ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
-            print(f"holdfast {__version__}")
-            return 0
-        case ["sessions"]:
-            from holdfast.ui.commands import sessions
+    if list(argv[:1]) == ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
+        print(f"holdfast {__version__}")
+        return 0
+    from holdfast.ui.command_table import COMMANDS, run_screen
 
-            return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
-        case ["check" | "repair" as command]:
-            from holdfast.ui.commands import check
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]].run(list(argv[1:]), environ)
+    from holdfast.errors import UsageError
+    from holdfast.ui.startup.first_prompt import parsed_arguments
 
-            return check.main(command, list(argv[1:]))
-        case [
-            "acp"
-            | "serve"
-            | "demo"
-            | "setup"
-            | "config"
-            | "doctor"
-            | "mcp"
-            | "models"
-            | "completion"
-            | "worker"
-            | "fleet" as command
-        ]:
-            return _main_of(command)(list(argv[1:]), environ=environ)
-        case _:
-            from holdfast.errors import UsageError
-            from holdfast.ui.startup.first_prompt import parsed_arguments
+    arguments = parsed_arguments(argv, tuple(COMMANDS))
+    if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
+        raise UsageError(
+            f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. Use only one of them."
+        )
+    alone = {
+        "--no-session": arguments.no_session,
+        "--session-id": bool(arguments.session_id),
+        "--input-format": arguments.input_format != "text",
+    }
+    _let_ctrl_z_stop_what_starts()
+    if arguments.prompt is None and any(alone.values()):
+        option = next(name for name, is_set in alone.items() if is_set)
+        raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
+    if arguments.prompt is None:
+        return run_screen(arguments, environ)
+    from holdfast.ui.headless import run
 
-            arguments = parsed_arguments(argv, COMMANDS)
-            if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
-                raise UsageError(
-                    f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
-                    "Use only one of them."
-                )
-            alone = {
-                "--no-session": arguments.no_session,
-                "--session-id": bool(arguments.session_id),
-                "--input-format": arguments.input_format != "text",
-            }
-            _let_ctrl_z_stop_what_starts()
-            if arguments.prompt is None and any(alone.values()):
-                option = next(name for name, is_set in alone.items() if is_set)
-                raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
-            if arguments.prompt is None:
-                from holdfast.ui.tui import main
-
-                return main.main(arguments, environ=environ)
-            from holdfast.ui.headless import run
-
-            return run.main(arguments, environ=environ)
+    return run.main(arguments, environ=environ)
 
 
 def _let_ctrl_z_stop_what_starts() -> None:
@@ -161,38 +121,6 @@ def _let_ctrl_z_stop_what_starts() -> None:
     import subprocess
 
     subprocess._USE_VFORK = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - the documented switch
-
-
-def _main_of(
-    command: Literal[
-        "acp", "serve", "demo", "setup", "config", "doctor", "mcp", "models", "completion", "worker", "fleet"
-    ],
-) -> _Main:
-    """Return the main function of a command; imports only that command."""
-    match command:
-        case "acp":
-            from holdfast.ui.acp.main import main
-        case "serve":
-            from holdfast.ui.service.main import main
-        case "demo":
-            from holdfast.ui.demo import main
-        case "completion":
-            from holdfast.ui.commands.completion import main
-        case "config":
-            from holdfast.ui.commands.config import main
-        case "doctor":
-            from holdfast.ui.commands.doctor import main
-        case "mcp":
-            from holdfast.ui.commands.mcp import main
-        case "models":
-            from holdfast.ui.commands.models import main
-        case "worker":
-            from holdfast.ui.commands.fleet.worker import main
-        case "fleet":
-            from holdfast.ui.commands.fleet.fleet import main
-        case "setup":
-            from holdfast.ui.commands.setup import main
-    return main
 
 
 def _flush_stdout(code: int) -> int:

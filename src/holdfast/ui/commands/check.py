@@ -55,6 +55,28 @@ def main(command: str, argv: list[str]) -> int:
     return _check(arguments) if command == "check" else _repair(arguments)
 
 
+def check_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast check` and return its exit code."""
+    del environ
+    return main("check", argv)
+
+
+def repair_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast repair` and return its exit code."""
+    del environ
+    return main("repair", argv)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast check`."""
+    return command_parser("check")
+
+
+def repair_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast repair`."""
+    return command_parser("repair")
+
+
 def command_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     descriptions = {

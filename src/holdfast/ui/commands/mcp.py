@@ -24,6 +24,7 @@ from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.typed_data import convert_value, decode_json
+from holdfast.ui.command_table import MCP_SERVE
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, sign_ins, user_server_path
 from holdfast.ui.startup.session_choice import working_directory
@@ -96,9 +97,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run an action and return the exit code. Raise `HoldfastError`."""
     if argv[:1] == ["serve"]:
-        from holdfast.ui.mcp_server.main import main as serve  # another program, in effect
-
-        return serve(argv[1:], environ=environ)
+        return MCP_SERVE.run(argv[1:], environ)  # another program, in effect
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     cwd = working_directory(None)
     read_config(homes(environ).config)

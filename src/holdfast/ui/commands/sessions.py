@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
-from holdfast.ui.commands.fleet import moves
+from holdfast.ui.command_table import SESSION_MOVE_OPTIONS, SESSION_MOVES, function_named
 from holdfast.ui.commands.moved_folder import add_move, move
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
@@ -32,7 +32,21 @@ if TYPE_CHECKING:
 _SHOWN_LINES = 6
 
 
-class _Arguments(moves.MoveArguments):
+MOVE_COMMANDS = ("push", "pull", "backup")
+
+
+class MoveArguments(argparse.Namespace):
+    """The options of `holdfast sessions` that these commands read."""
+
+    command: str
+    session: str
+    store: str | None = None
+    repo: str | None = None
+    base: str = ""
+    folder: str = ""
+
+
+class _Arguments(MoveArguments):
     title: str
     words: list[str]
     at: int | None
@@ -49,9 +63,15 @@ class _Arguments(moves.MoveArguments):
     force: bool
 
 
-def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+def main(
+    argv: list[str], *, environ: Mapping[str, str], stdout: TextIO | None = None, stderr: TextIO | None = None
+) -> int:
     """Run one `holdfast sessions` command and return its exit code; `HoldfastError` is for the caller to print."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    return _run(arguments, environ, stdout or sys.stdout, stderr or sys.stderr)
+
+
+def _run(arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     catalog = Catalog(homes(environ).sessions)
     run: dict[str, Callable[[], int]] = {
         "list": lambda: _list(catalog, arguments, stdout),
@@ -66,8 +86,9 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
         "restore": lambda: _restore(catalog, arguments, stdout),
         "move": lambda: move(catalog, arguments.session, arguments.folder, stdout),
     }
-    if arguments.command in moves.MOVE_COMMANDS or arguments.store is not None:
-        return moves.main(arguments, catalog=catalog, environ=environ, stdout=stdout)
+    if arguments.command in MOVE_COMMANDS or arguments.store is not None:
+        run_move = cast("Callable[..., int]", function_named(SESSION_MOVES))
+        return run_move(arguments, catalog=catalog, environ=environ, stdout=stdout)
     return run[arguments.command]()
 
 
@@ -122,7 +143,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
     add.add_argument("session", metavar="TRASHED-ID", help="session ID or unique prefix")
-    moves.add_moves(commands)
+    cast("Callable[..., None]", function_named(SESSION_MOVE_OPTIONS))(commands)
     return parser
 
 

@@ -11,23 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing, store_url
+from holdfast.ui.commands.sessions import MoveArguments
 from holdfast.ui.startup.arguments import Parser
 
 if TYPE_CHECKING:
     from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
-
-MOVE_COMMANDS = ("push", "pull", "backup")
-
-
-class MoveArguments(argparse.Namespace):
-    """The options of `holdfast sessions` that these commands read."""
-
-    command: str
-    session: str
-    store: str | None = None
-    repo: str | None = None
-    base: str = ""
-    folder: str = ""
 
 
 def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name
