@@ -14,13 +14,13 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
+from holdfast.system.safe_paths import as_tool_failure, locate, open_regular, resolve
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
 from holdfast.tools.truncation import beginning, escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
-from holdfast.tools.workspace.safe_paths import as_tool_failure, locate, open_regular, resolve
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The file names. In each folder the first that exists counts."""

@@ -4,7 +4,7 @@ pathspec turns each line into a regular expression in which every wildcard tries
 and a matching name take practically forever, and `re` blocks all other threads. A wildcard followed by another of its
 kind need not try again: whatever a longer match leaves, the next one would also find after a shorter one.
 
-Laws (`tests/tools/workspace/test_gitignore_laws.py`): the same files are ignored as by pathspec, and no name makes it
+Laws (`tests/system/test_gitignore_laws.py`): the same files are ignored as by pathspec, and no name makes it
 slow.
 """
 
