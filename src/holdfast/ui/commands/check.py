@@ -56,6 +56,28 @@ def main(command: str, argv: list[str]) -> int:
     return _check(arguments) if command == "check" else _repair(arguments)
 
 
+def check_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast check` and return its exit code."""
+    del environ
+    return main("check", argv)
+
+
+def repair_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast repair` and return its exit code."""
+    del environ
+    return main("repair", argv)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast check`."""
+    return command_parser("check")
+
+
+def repair_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast repair`."""
+    return command_parser("repair")
+
+
 def command_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of this command's options."""
     descriptions = {
@@ -204,7 +226,7 @@ def _print_document(data: bytes) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    from holdfast.system.durable_files import replace_file  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import replace_file
 
     try:
         replace_file(path, data)
@@ -214,7 +236,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _replace(path: Path, old: bytes, new: bytes) -> Path:
     """Replace the file, or the target of the link, with `new`. Return the path of the backup of `old`."""
-    from holdfast.system.durable_files import sync  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import sync
 
     target, backup = path.resolve(), _backup(path)
     mode = target.stat().st_mode & 0o777
