@@ -25,6 +25,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tools.workspace.file_links",
         "tools.workspace.git_repository",
         "tools.workspace.program_files",
+        "tools.workspace.real_paths",
     ),
     "core": (
         "session",
