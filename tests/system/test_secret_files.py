@@ -86,3 +86,13 @@ def test_very_many_packages_are_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     found = disk_surroundings().below(str(tmp_path), False)  # noqa: FBT003 - of a lookup
     assert (found.is_complete, found.seen_names) == (True, 2)
+
+
+def test_a_program_folder_shows_its_parent_unless_that_is_secret_or_of_all_programs(tmp_path: Path) -> None:
+    for name in ("tool/bin", ".docker/bin", ".local/bin", ".local/share/bin", ".config/bin"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    path = ":".join(f"{tmp_path}/{name}/bin" for name in ("tool", ".docker", ".local", ".local/share", ".config"))
+    path += f":{tmp_path}/.config:{tmp_path}/.docker"
+    shown = toolchain_folders({"PATH": path}, str(tmp_path), roots=(), secret=(str(tmp_path / ".docker"),))
+    expected = {"tool", ".docker/bin", ".local/bin", ".local/share/bin", ".config/bin"}
+    assert set(shown) == {str(tmp_path / name) for name in expected}
