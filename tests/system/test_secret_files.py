@@ -12,7 +12,7 @@ from holdfast.tools.workspace.command_files import disk_surroundings
 
 SECRETS = """
 .env .env.local .ENV.production ..env prod.env docker/db.env key.pem a/server.key AuthKey_X.p8 id_rsa id_ed25519
-deploy_key
+deploy_key .envrc .envrc.local
 .aws/config .aws/credentials .kube/config .kube/cache/x .docker/config.json .ssh/id .gnupg/x kubeconfig dev.kubeconfig
 credentials.json .credentials secrets.yaml .secrets .streamlit/secrets.toml my-service-account.json .npmrc .pypirc
 a.tfstate terraform.tfstate.1700.backup prod.auto.tfvars .dev.vars .vault_pass .bash_history .viminfo .pgpass
@@ -22,10 +22,10 @@ a.tfstate terraform.tfstate.1700.backup prod.auto.tfvars .dev.vars .vault_pass .
 """
 
 PUBLIC = """
-.env.example .env.local.sample example.env test.env .envrc credentials.py secrets.py secret.ts environment.yml env.py
+.env.example .env.local.sample example.env test.env credentials.py secrets.py secret.ts environment.yml env.py
 .ssh/config .ssh/known_hosts .ssh/known_hosts.old id_rsa.pub .aws.md cacert.pem config .git/config src/config.json
 auth.json settings.xml gradle.properties notes.md~ a.py.bak keys.py monkey key.txt serviceaccount.yaml.md
-token.py history
+token.py history .envrc.example .environment .envy
 """
 
 
