@@ -116,7 +116,7 @@ class Start:
 
 VERSION = Start(name="--version", packages={}, later={}, most=3)
 PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=279)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=255)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,15 +44,15 @@ def open_model(
     """
     if target.provider.through_pydantic_ai:
         return _pydantic_ai_model(target)
-    from holdfast.providers.http_model import create_http_model  # noqa: PLC0415 - imported when a request needs it
-    from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
+    from holdfast.providers.http_model import create_http_model
+    from holdfast.providers.protocols import protocol_of
 
     return create_http_model(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
 
 
 def _pydantic_ai_model(target: ModelEndpoint) -> Model:
     try:
-        from holdfast.providers.pydantic_ai.inferred_model import infer  # noqa: PLC0415 - an extra, and it takes a second
+        from holdfast.providers.pydantic_ai.inferred_model import infer  # an extra, and it takes a second
     except ModuleNotFoundError as error:
         raise ModelUnusable(
             f"Model {target.name!r} needs pydantic-ai: the module {error.name!r} is not installed. "
@@ -67,10 +67,10 @@ def preload(target: ModelEndpoint) -> None:
     def import_modules() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
             if target.provider.through_pydantic_ai:
-                import holdfast.providers.pydantic_ai.inferred_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+                import holdfast.providers.pydantic_ai.inferred_model  # pyright: ignore[reportUnusedImport] - the point of it
             else:
-                import holdfast.providers.http_model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
-                from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
+                import holdfast.providers.http_model  # noqa: F401 # pyright: ignore[reportUnusedImport] - the point of it
+                from holdfast.providers.protocols import protocol_of  # the point of this function
 
                 protocol_of(target.provider.kind)
 

@@ -117,7 +117,7 @@ class Catalog:
         if matches:
             problem, near = f"is ambiguous: {len(matches)} IDs begin with it", matches
         else:
-            import difflib  # noqa: PLC0415 - only an error needs it
+            import difflib
 
             problem, near = "does not exist", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
         message = f"Session {session!r} {problem} (expected an ID or the beginning of one)."
@@ -138,7 +138,7 @@ class Catalog:
 
         The ID is "" if none is newer. Raises `SessionBusy` if every session there is held; then nothing was read.
         """
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         first_busy: SessionBusy | None = None
         newer = ""
@@ -175,7 +175,7 @@ class Catalog:
 
         Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing is deleted.
         """
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return move_folder(self.folder(session), self._trash)
 
@@ -199,7 +199,7 @@ class Catalog:
             raise UsageError(
                 f"Session {found.id!r} cannot be restored: there is a session {again!r} now. Delete or rename that one."
             )
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return self.find(move_folder(self._trash / found.id, self._root, name=again).name)
 
@@ -244,9 +244,9 @@ class Catalog:
 
     def _remove(self, folder: Path) -> None:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
-        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
-        from holdfast.session.trash import moved_folder  # noqa: PLC0415 - likewise
-        from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - likewise
+        from holdfast.session.storage.lease import Lease
+        from holdfast.session.trash import moved_folder
+        from holdfast.system.deletion import delete_tree
 
         with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next listing tries again
             lease = Lease.take(folder)
@@ -282,7 +282,7 @@ def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
     if free:
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         raise_if_busy(folder)
     stamp = journal_stamp(folder)  # taken before reading: a later append then invalidates the cache
@@ -319,14 +319,14 @@ def _cached(folder: Path) -> _StoredSummary | None:
 
 def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
     """Return the summary read from the journal, and the journal's damage."""
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
+    from holdfast.session.storage.sqlite_store import read_copy
 
     try:
         reading = read_copy(folder)
         damage = " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
         reading, damage = Reading(records=()), str(error)
-    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
+    from holdfast.session.titles import prompt_title
 
     cwd = title = name = model = requested = ""
     repository: tuple[str, ...] = ()

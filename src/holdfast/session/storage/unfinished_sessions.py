@@ -38,7 +38,7 @@ def is_nothing(folder: Path) -> bool:
             return False
         if DATABASE not in names:  # bodies follow a journal: without one a session is being copied here
             return ABOUT not in names and _WAL not in names and (not has_blobs(folder) or is_abandoned(folder))
-        from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a session with a summary needs no SQLite
+        from holdfast.session.storage.sqlite_store import read_copy
 
         return read_copy(folder) == Reading(records=())
     except (OSError, HoldfastError):

@@ -275,7 +275,7 @@ class McpConnections:
         call = f"mcp-{self._folder.name}-{word}-{self._number}"
         command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(cwd))
         if server.sandbox:
-            from holdfast.tools.server_sandbox import ServerSandbox, ServerStart  # noqa: PLC0415 - for a confined server
+            from holdfast.tools.server_sandbox import ServerSandbox, ServerStart
 
             sandbox = ServerSandbox(self._root, self._folder, contained=self._supervisor.contained)
             start = ServerStart(word=word, cwd=cwd, variables=server.env, hosts=server.network)
@@ -299,7 +299,7 @@ class McpConnections:
 def _connection_type() -> type[ServerConnection]:
     """Return the class, whose import loads the SDK; raises `ToolFailed` if it is not installed."""
     try:
-        from holdfast.tools.mcp.sdk.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
+        from holdfast.tools.mcp.sdk.connection import ServerConnection  # more than a second, when a server is needed
     except ImportError as error:
         raise ToolFailed(
             "MCP servers need the package 'mcp', which is not installed. Install it: pip install 'holdfast[mcp]'. "

@@ -47,8 +47,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter  # noqa: PLC0415 - 12 ms, when the first command is judged
-    import tree_sitter_bash  # noqa: PLC0415 - likewise
+    import tree_sitter  # 12 ms, when the first command is judged
+    import tree_sitter_bash
 
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable, valid_unicode
-from holdfast.ui.commands.fleet import moves
+from holdfast.ui.command_table import SESSION_MOVE_OPTIONS, SESSION_MOVES, function_named
 from holdfast.ui.commands.moved_folder import add_move, move
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
@@ -32,7 +32,21 @@ if TYPE_CHECKING:
 _SHOWN_LINES = 6
 
 
-class _Arguments(moves.MoveArguments):
+MOVE_COMMANDS = ("push", "pull", "backup")
+
+
+class MoveArguments(argparse.Namespace):
+    """The options of `holdfast sessions` that these commands read."""
+
+    command: str
+    session: str
+    store: str | None = None
+    repo: str | None = None
+    base: str = ""
+    folder: str = ""
+
+
+class _Arguments(MoveArguments):
     title: str
     words: list[str]
     at: int | None
@@ -49,9 +63,15 @@ class _Arguments(moves.MoveArguments):
     force: bool
 
 
-def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+def main(
+    argv: list[str], *, environ: Mapping[str, str], stdout: TextIO | None = None, stderr: TextIO | None = None
+) -> int:
     """Run one `holdfast sessions` command and return its exit code; `HoldfastError` is for the caller to print."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    return _run(arguments, environ, stdout or sys.stdout, stderr or sys.stderr)
+
+
+def _run(arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     catalog = Catalog(homes(environ).sessions)
     run: dict[str, Callable[[], int]] = {
         "list": lambda: _list(catalog, arguments, stdout),
@@ -66,8 +86,9 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
         "restore": lambda: _restore(catalog, arguments, stdout),
         "move": lambda: move(catalog, arguments.session, arguments.folder, stdout),
     }
-    if arguments.command in moves.MOVE_COMMANDS or arguments.store is not None:
-        return moves.main(arguments, catalog=catalog, environ=environ, stdout=stdout)
+    if arguments.command in MOVE_COMMANDS or arguments.store is not None:
+        run_move = cast("Callable[..., int]", function_named(SESSION_MOVES))
+        return run_move(arguments, catalog=catalog, environ=environ, stdout=stdout)
     return run[arguments.command]()
 
 
@@ -122,7 +143,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
     add.add_argument("session", metavar="TRASHED-ID", help="session ID or unique prefix")
-    moves.add_moves(commands)
+    cast("Callable[..., None]", function_named(SESSION_MOVE_OPTIONS))(commands)
     return parser
 
 
@@ -134,8 +155,8 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
         print(f"Moved session {session} to trash: {printable(str(place))}.", file=stdout)
         print(f"To restore it: holdfast sessions restore {printable(place.name)}", file=stdout)
         return EXIT_OK
-    from holdfast.session.journal.entries import title_entry  # noqa: PLC0415 - a list writes nothing
-    from holdfast.session.storage.sqlite_store import SqliteStore  # noqa: PLC0415 - likewise
+    from holdfast.session.journal.entries import title_entry
+    from holdfast.session.storage.sqlite_store import SqliteStore
 
     store = SqliteStore.open(catalog.folder(session))
     try:
@@ -165,7 +186,7 @@ def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """Print the sessions that contain all the words, most recently used first, each as soon as it is found."""
-    from holdfast.session.session_search import search_sessions  # noqa: PLC0415 - a list needs no words
+    from holdfast.session.session_search import search_sessions
 
     words, now, nothing = " ".join(arguments.words), time.time(), True
     found = search_sessions(catalog, words, catalog.all())
@@ -185,8 +206,8 @@ def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """List the branches of a session."""
-    from holdfast.session.conversation.branches import branches  # noqa: PLC0415 - a list reads no journal
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - likewise
+    from holdfast.session.conversation.branches import branches
+    from holdfast.session.storage.sqlite_store import read_copy
 
     session = catalog.find(arguments.session).id
     found = branches(read_copy(catalog.folder(session)).records)
@@ -205,7 +226,7 @@ def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 
 def _fork(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
-    from holdfast.agent.sessions import fork  # noqa: PLC0415 - a list opens no session
+    from holdfast.agent.sessions import fork
 
     summary = catalog.find(arguments.session)
     copied = fork(catalog, summary, until=arguments.at)
@@ -251,21 +272,21 @@ def _table(summaries: Sequence[SessionSummary], *, width: int, now: float) -> It
 
 
 def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list needs no SQLite
+    from holdfast.session.storage.sqlite_store import read_copy
 
     if arguments.provider and not arguments.history:
         raise UsageError(f"--provider {arguments.provider!r} works only with --history. Add --history.")
     session = catalog.find(arguments.session).id
     reading = read_copy(catalog.folder(session))
     if arguments.history:
-        from holdfast.ui.commands.show_history import show_sent  # noqa: PLC0415 - only --history needs it
+        from holdfast.ui.commands.show_history import show_sent
 
         providers = _providers(environ)
         return show_sent(
             reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
         )
     if arguments.requests:
-        from holdfast.ui.commands.show_requests import show_requests  # noqa: PLC0415 - only --requests needs it
+        from holdfast.ui.commands.show_requests import show_requests
 
         return show_requests(reading, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
     if arguments.json:
@@ -279,7 +300,7 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
 
 
 def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.ui.commands.verify import verify_all  # noqa: PLC0415 - a list needs none of it
+    from holdfast.ui.commands.verify import verify_all
 
     if arguments.session and arguments.all:
         raise UsageError(f"Option --all and session {arguments.session!r} conflict. Use only one of them.")
@@ -294,7 +315,7 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
 
 
 def _providers(environ: Mapping[str, str]) -> Providers:
-    from holdfast.providers.registry import known_providers  # noqa: PLC0415 - a list needs none of them
+    from holdfast.providers.registry import known_providers
 
     config = read_config(homes(environ).config)
     return known_providers(config.providers, config.models)
@@ -324,7 +345,7 @@ def _sentence_lines(sentence: Sentence) -> Iterator[str]:
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
-    from holdfast.ui.export.export import export_text, session_document, write  # noqa: PLC0415 - a list needs none of this
+    from holdfast.ui.export.export import export_text, session_document, write
 
     session = catalog.find(arguments.session).id
     document, findings = session_document(catalog.folder(session), arguments.format)
@@ -347,11 +368,11 @@ def _here() -> Path:
 
 
 def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.agent.sessions import first_entry, new_store, settled  # noqa: PLC0415 - a list needs none of these
-    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
-    from holdfast.providers.registry import split  # noqa: PLC0415 - likewise
-    from holdfast.session.transfer.transfer import import_document  # noqa: PLC0415 - likewise
-    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
+    from holdfast.agent.sessions import first_entry, new_store, settled
+    from holdfast.agent.stop_cause import StopCause
+    from holdfast.providers.registry import split
+    from holdfast.session.transfer.transfer import import_document
+    from holdfast.tools.toolbox import LocalToolbox
 
     if arguments.model:
         split(arguments.model, _providers(environ))  # report an unusable model before reading the file
@@ -378,7 +399,7 @@ def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
 
 def _read(file: str) -> bytes:
     """Return the document, or one byte more than allowed if it is too long."""
-    from holdfast.session.transfer.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
+    from holdfast.session.transfer.transfer import LIMIT
 
     if file == "-":
         return read_beginning(sys.stdin.buffer, LIMIT + 1)
@@ -391,7 +412,7 @@ def _read(file: str) -> bytes:
 
 def _usable(model: str, environ: Mapping[str, str]) -> str:
     """Return the document's model if its provider is known, else the configured one, else ""."""
-    from holdfast.providers.registry import split  # noqa: PLC0415 - only an import needs it
+    from holdfast.providers.registry import split
 
     try:
         split(model, _providers(environ))

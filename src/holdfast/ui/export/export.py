@@ -50,11 +50,11 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
         case "json":
             return {"session": session, **msgspec.to_builtins(reading)}
         case "markdown":
-            from holdfast.ui.export.markdown import markdown  # noqa: PLC0415 - only this form needs the view
+            from holdfast.ui.export.markdown import markdown
 
             return markdown(reading, session)
         case "html":
-            from holdfast.ui.export.html import page  # noqa: PLC0415 - as above
+            from holdfast.ui.export.html import page
 
             return page(reading, session)
         case "pydantic-ai":
@@ -64,7 +64,7 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
             entries = (record.entry for record in reading.records if not isinstance(record.entry, decided))
             return export(fold(entries, left="fork"))
         case "openai-chat" | "anthropic":
-            from holdfast.session.request import exported_body  # noqa: PLC0415 - only these forms need the profiles
+            from holdfast.session.request import exported_body
 
             conversation = exported_body.settled_conversation(record.entry for record in reading.records)
             return (exported_body.openai_chat if form == "openai-chat" else exported_body.anthropic)(conversation)

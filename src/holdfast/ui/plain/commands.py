@@ -127,7 +127,7 @@ class Commands:
         yield PLAIN_COMMANDS[name]
 
     def _sandbox_line(self) -> str:
-        from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+        from holdfast.ui.view.sandbox_line import tried_sandbox_line
 
         return tried_sandbox_line(self._sandbox, self._agent.mode, os.environ, self._cwd)
 

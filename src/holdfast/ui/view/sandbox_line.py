@@ -27,7 +27,7 @@ def sandbox_line(sandbox: SandboxMode, wall: WallChoice, mode: Mode) -> str:
 
 def tried_sandbox_line(sandbox: SandboxMode, mode: Mode, environ: Mapping[str, str], workspace: Path) -> str:
     """Return the line for this machine and folder. Blocks for a moment: each wall is tried."""
-    from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - when it is asked for
+    from holdfast.system.confinement.probe import choose_wall, probe_walls
 
     probes = () if sandbox == "off" else probe_walls(environ, str(workspace))
     return sandbox_line(sandbox, choose_wall(sandbox, probes), mode)

@@ -77,7 +77,7 @@ class Connections:
             self._keys_in_use[(found.key or "").strip()] = None
             return found
         if self._demo is None:
-            from holdfast.ui.tui.agent_thread.demo_provider import demo_provider  # noqa: PLC0415 - 30 ms, not before it is asked for
+            from holdfast.ui.tui.agent_thread.demo_provider import demo_provider  # 30 ms, not before it is asked for
 
             self._demo = demo_provider().__enter__()
         return resolve_endpoint(_DEMO_ENDPOINT, self._demo.environ())
