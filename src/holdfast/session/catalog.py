@@ -1,12 +1,13 @@
 """The sessions in one root folder: their ids, and a summary of each for lists.
 
-A summary comes from the cache `about.json`, which is used only while the journal's files have not changed since.
-A damaged session is listed with its damage, never hidden.
+A summary comes from the index of the root, or from the cache `about.json` in the session's folder. Each is used only
+while the journal's files have not changed since. A damaged session is listed with its damage, never hidden.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import time
@@ -27,6 +28,14 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.store import Reading
 from holdfast.session.session_id import is_session_id
+from holdfast.session.session_index import (
+    IndexedSession,
+    Stamp,
+    has_rested,
+    index_path,
+    read_index,
+    write_index,
+)
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
@@ -35,8 +44,6 @@ from holdfast.typed_data import decode_json
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
-Stamp = tuple[tuple[int, int], ...]
-"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -104,8 +111,9 @@ class Catalog:
         Raises `SessionUnknown`, naming similar ids, or `StateError` if its folder cannot be read. With `free`, raises
         `SessionBusy` if another process holds it, before reading anything.
         """
-        ids = self._ids()
-        matches = [session] if session in ids else [name for name in ids if session and name.startswith(session)]
+        exact = is_session_id(session) and self.has_session(session)
+        ids = [session] if exact else self._ids()
+        matches = [session] if exact else [name for name in ids if session and name.startswith(session)]
         if len(matches) == 1:
             try:
                 return _summary(self.folder(matches[0]), free=free)
@@ -159,7 +167,22 @@ class Catalog:
 
     def all(self) -> tuple[SessionSummary, ...]:
         """Return every session, most recently used first."""
-        summaries = [_summary_or_damage(self.folder(session)) for session in self._ids()]
+        now = self._now()
+        known = read_index(index_path(self._root))
+        kept: dict[str, IndexedSession] = {}
+        summaries: list[SessionSummary] = []
+        for session in self._named():
+            stamp = _stamp_or_none(self._root, session)
+            if stamp and (same := known.get(session)) is not None and same.stamp == stamp:
+                kept[session] = same
+                summaries.append(_indexed_summary(session, same))
+            elif self.has_session(session):
+                summary = _summary_or_damage(self.folder(session))
+                summaries.append(summary)
+                if stamp and not summary.damage and has_rested(stamp, now):
+                    kept[session] = _index_entry(summary, stamp)
+        if kept != known:
+            write_index(index_path(self._root), kept)
         return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
 
     def ids(self) -> list[str]:
@@ -223,8 +246,12 @@ class Catalog:
 
     def _ids(self) -> list[str]:
         """Return the ids, newest first, without folders that never held a journal."""
+        return sorted(filter(self.has_session, self._named()), reverse=True)
+
+    def _named(self) -> list[str]:
+        """Return the names of the folders that may hold a session."""
         try:
-            folders = list(self._root.iterdir())
+            names = os.listdir(self._root)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -232,8 +259,7 @@ class Catalog:
                 f"Folder {str(self._root)!r} cannot be read: {error.strerror}. "
                 "Fix its permissions, or set HOLDFAST_HOME to another folder."
             ) from error
-        named = (folder.name for folder in folders if is_session_id(folder.name))
-        return sorted(filter(self.has_session, named), reverse=True)
+        return [name for name in names if is_session_id(name)]
 
     def has_session(self, session: str) -> bool:
         """Return whether there is a session with exactly that id. What a killed creation left is removed."""
@@ -268,6 +294,39 @@ def _may_exist(path: Path) -> bool:
     except OSError:
         return True
     return True
+
+
+def _stamp_or_none(root: Path, session: str) -> Stamp | None:
+    """Return the stamp of a session's journal, None if it cannot be read."""
+    try:
+        return journal_stamp(root / session)
+    except OSError:  # its summary says why
+        return None
+
+
+def _indexed_summary(session: str, indexed: IndexedSession) -> SessionSummary:
+    return SessionSummary(
+        id=session,
+        cwd=indexed.cwd,
+        title=indexed.title,
+        model=indexed.model,
+        created=indexed.created,
+        modified=modified(indexed.stamp),
+        bytes=indexed.bytes,
+        repository=indexed.repository,
+    )
+
+
+def _index_entry(summary: SessionSummary, stamp: Stamp) -> IndexedSession:
+    return IndexedSession(
+        cwd=summary.cwd,
+        title=summary.title,
+        model=summary.model,
+        created=summary.created,
+        bytes=summary.bytes,
+        stamp=stamp,
+        repository=summary.repository,
+    )
 
 
 def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
@@ -372,10 +431,13 @@ def _write_cache(folder: Path, summary: _StoredSummary) -> None:
 def journal_stamp(folder: Path) -> Stamp:
     """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
     found: list[tuple[int, int]] = []
-    for name in (DATABASE, DATABASE + "-wal"):
-        with contextlib.suppress(FileNotFoundError):  # the log exists only during, or after, a write session
-            stat = (folder / name).stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
+    path = os.path.join(folder, DATABASE)  # noqa: PTH118 - thousands of times in a list, and it is faster
+    for name in (path, path + "-wal"):
+        try:
+            stat = os.stat(name)  # noqa: PTH116 - likewise
+        except FileNotFoundError:  # the log exists only during, or after, a write session
+            continue
+        found.append((stat.st_mtime_ns, stat.st_size))
     return tuple(found)
 
 
