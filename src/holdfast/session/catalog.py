@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,7 @@ from holdfast.session.journal.entries import (
     SessionOpened,
     Titled,
 )
-from holdfast.session.journal.store import Reading
+from holdfast.session.journal.store import StoredEntry
 from holdfast.session.session_id import is_session_id
 from holdfast.session.session_index import (
     IndexedSession,
@@ -44,6 +44,16 @@ from holdfast.typed_data import decode_json
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
+
+
+def _kind(entry: type[msgspec.Struct]) -> str:
+    return str(entry.__struct_config__.tag)
+
+
+_NAMING_KINDS = tuple(map(_kind, (SessionOpened, Moved, ModelChanged, Titled)))
+LARGE = 4 << 20
+"""Bytes of a session from which on a list reads only the entries that name it, and verifies no others."""
+
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -251,7 +261,7 @@ class Catalog:
     def _named(self) -> list[str]:
         """Return the names of the folders that may hold a session."""
         try:
-            names = os.listdir(self._root)
+            names = os.listdir(self._root)  # noqa: PTH208 - thousands of names, and a path for each takes longer
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -354,7 +364,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
             model, created = summary.model or cached.model, cached.created
             summary = msgspec.structs.replace(summary, cwd=cached.cwd, model=model, created=created)
         if not damage:
-            _write_cache(folder, summary)
+            _write_cache(folder, summary, durable=cached is not None)
     return SessionSummary(
         id=folder.name,
         cwd=summary.cwd,
@@ -377,19 +387,39 @@ def _cached(folder: Path) -> _StoredSummary | None:
 
 
 def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
-    """Return the summary read from the journal, and the journal's damage."""
+    """Return the summary read from the journal, and the journal's damage.
+
+    Of a large journal that no process has open only the entries that make the summary are read.
+    """
     from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
 
+    damage = ""
     try:
-        reading = read_copy(folder)
-        damage = " ".join(finding.what for finding in reading.findings[:1])
+        records = _few_records(folder, stamp)
+        if records is None:
+            reading = read_copy(folder)
+            records, damage = reading.records, " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
-        reading, damage = Reading(records=()), str(error)
-    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
+        records, damage = (), str(error)
+    return _summarized(folder, records, stamp), damage
+
+
+def _few_records(folder: Path, stamp: Stamp) -> tuple[StoredEntry, ...] | None:
+    """Return the entries that the summary of a large session needs, None if all are to be read."""
+    if sum(size for _, size in stamp) + folder_size(folder / BLOBS) < LARGE:
+        return None
+    from holdfast.session.storage.sqlite_store import read_rows_of  # noqa: PLC0415 - few sessions are large
+
+    records = read_rows_of(folder, _NAMING_KINDS, first=_kind(PromptAccepted))
+    return records if records and isinstance(records[0].entry, SessionOpened) else None
+
+
+def _summarized(folder: Path, records: Sequence[StoredEntry], stamp: Stamp) -> _StoredSummary:
+    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - a list of fresh caches needs none
 
     cwd = title = name = model = requested = ""
     repository: tuple[str, ...] = ()
-    for record in reading.records:
+    for record in records:
         match record.entry:
             case SessionOpened(cwd=cwd, model=model, repository=repository):
                 pass
@@ -407,7 +437,7 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
                 title = prompt_title(text)
             case _:
                 pass
-    created = reading.records[0].at if reading.records else 0.0
+    created = records[0].at if records else 0.0
     model = model or ("" if cwd else requested)  # the entries that name it may be lost
     return _StoredSummary(
         id=folder.name,
@@ -417,15 +447,16 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
         created=created,
         stamp=stamp,
         repository=repository,
-    ), damage
+    )
 
 
-def _write_cache(folder: Path, summary: _StoredSummary) -> None:
+def _write_cache(folder: Path, summary: _StoredSummary, *, durable: bool = True) -> None:
+    """Write the cache. Only one in the place of another must be durable: it may know the folder of a lost entry."""
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
         for left in folder.glob(f".{ABOUT}.*"):  # leftovers of any holdfast version
             if is_abandoned(left):
                 left.unlink()
-        replace_file(folder / ABOUT, msgspec.json.encode(summary))
+        replace_file(folder / ABOUT, msgspec.json.encode(summary), durable=durable)
 
 
 def journal_stamp(folder: Path) -> Stamp:
