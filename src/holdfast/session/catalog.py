@@ -177,27 +177,65 @@ class Catalog:
 
     def all(self) -> tuple[SessionSummary, ...]:
         """Return every session, most recently used first."""
+        return tuple(summary for summary, _ in self.stamped())
+
+    def stamped(self) -> list[tuple[SessionSummary, Stamp]]:
+        """Return every session, most recently used first, each with the stamp that its journal had before it was read.
+
+        The stamp is empty if the summary must not be kept.
+        """
         now = self._now()
         known = read_index(index_path(self._root))
         kept: dict[str, IndexedSession] = {}
-        summaries: list[SessionSummary] = []
+        found: list[tuple[SessionSummary, Stamp]] = []
         for session in self._named():
             stamp = _stamp_or_none(self._root, session)
             if stamp and (same := known.get(session)) is not None and same.stamp == stamp:
                 kept[session] = same
-                summaries.append(_indexed_summary(session, same))
+                found.append((_indexed_summary(session, same), stamp))
             elif self.has_session(session):
                 summary = _summary_or_damage(self.folder(session))
-                summaries.append(summary)
-                if stamp and not summary.damage and has_rested(stamp, now):
-                    kept[session] = _index_entry(summary, stamp)
+                if stamp is None or summary.damage or not has_rested(stamp, now):
+                    stamp = ()
+                else:
+                    kept[session] = _index_entry(summary, stamp, size=summary.bytes)
+                found.append((summary, stamp))
         if kept != known:
             write_index(index_path(self._root), kept)
-        return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
+        return sorted(found, key=lambda each: (each[0].modified, each[0].id), reverse=True)
+
+    def restamped(
+        self, session: str, known: tuple[SessionSummary, Stamp] | None
+    ) -> tuple[SessionSummary, Stamp] | None:
+        """Return one session as `stamped` does, None if there is none. What is `known` holds while its stamp does."""
+        now, stamp = self._now(), _stamp_or_none(self._root, session)
+        if known is not None and stamp and stamp == known[1]:
+            return known
+        if not self.has_session(session):
+            return None
+        summary = _summary_or_damage(self.folder(session))
+        return summary, stamp if stamp and has_rested(stamp, now) else ()
+
+    def live_summary(self, session: str, records: Sequence[StoredEntry]) -> SessionSummary:
+        """Return the summary of a session whose entries are known, without reading them."""
+        folder = self.folder(session)
+        stamp = _stamp_or_none(self._root, session) or ()
+        return _indexed_summary(session, _index_entry(_summarized(folder, records, stamp), stamp, size=0))
+
+    def folder_time(self) -> int:
+        """Return when a session came or went last, in nanoseconds since the epoch; 0 if there never was one."""
+        try:
+            return self._root.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def ids(self) -> list[str]:
         """Return the id of every session, newest first, without reading any."""
         return self._ids()
+
+    def names(self) -> set[str]:
+        """Return the names of all folders that may hold a session, without looking into any."""
+        return set(self._named())
 
     def summary(self, session: str) -> SessionSummary:
         """Return the summary of the session with exactly that id, with its damage if it cannot be read."""
@@ -239,6 +277,11 @@ class Catalog:
     @property
     def _trash(self) -> Path:
         return self._root.with_name(TRASH)
+
+    @property
+    def word_index(self) -> Path:
+        """Return the path of the index of all words."""
+        return self._root.with_name(f"{self._root.name}.words")
 
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a new session, so that a list need not read its journal."""
@@ -327,13 +370,13 @@ def _indexed_summary(session: str, indexed: IndexedSession) -> SessionSummary:
     )
 
 
-def _index_entry(summary: SessionSummary, stamp: Stamp) -> IndexedSession:
+def _index_entry(summary: SessionSummary | _StoredSummary, stamp: Stamp, *, size: int) -> IndexedSession:
     return IndexedSession(
         cwd=summary.cwd,
         title=summary.title,
         model=summary.model,
         created=summary.created,
-        bytes=summary.bytes,
+        bytes=size,
         stamp=stamp,
         repository=summary.repository,
     )
