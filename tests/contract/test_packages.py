@@ -28,7 +28,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "core": (
         "session",
-        "session.transfer.fork",
         "tools",
         "tools.mcp.sign_in",
         "tools.mcp.tool_names",
@@ -72,7 +71,6 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "config.settings -> tools.mcp_server_fields",
         "history.formats -> history.formats.pydantic_ai.messages",
         "providers.connect -> providers.pydantic_ai.inferred_model",
-        "session.transfer.fork -> session.transfer.transfer",
         "tools.approval.command_analysis -> tools.tool",
         "tools.approval.decision -> tools.tool",
         "tools.approval.patterns -> tools.tool",
