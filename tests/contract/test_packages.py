@@ -70,7 +70,6 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "agent.recovery.recovery -> tools.mcp.tool_declarations",
         "agent.turn.tool_runner -> agent.turn.server_questions",
         "config.settings -> tools.mcp_server_fields",
-        "providers.connect -> providers.pydantic_ai.inferred_model",
         "tools.approval.command_analysis -> tools.tool",
         "tools.approval.decision -> tools.tool",
         "tools.approval.patterns -> tools.tool",
@@ -82,13 +81,11 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "ui.commands.doctor.probes -> tools.mcp.discovery",
         "ui.commands.doctor.probes -> ui.commands.doctor.fleet_store",
         "ui.headless.run -> ui.startup.mcp_servers",
-        "ui.settings.setting_change -> ui.tui.keys.key_map",
         "ui.startup.project_trust -> config.claude_servers",
         "ui.startup.run_options -> tools.mcp.prompt_commands",
         "ui.startup.run_options -> tools.mcp.tool_declarations",
         "ui.startup.run_options -> ui.startup.mcp_servers",
         "ui.tui.agent_thread.agent_thread -> ui.startup.server_lists",
-        "ui.tui.agent_thread.model_connections -> ui.tui.agent_thread.demo_provider",
         "ui.tui.session_display -> ui.tui.pages.server_page",
     }
 )
