@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 from source_tree import Source, complaints, dotted, expect_none, nodes, read, source, sources
 
-from outside_readers import BYTES, FILES
+from outside_bytes import BYTES
+from outside_readers import FILES
 
 PAGE = "docs/reference/limits.md"
 

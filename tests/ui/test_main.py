@@ -54,6 +54,10 @@ def test_programs_are_started_so_that_ctrl_z_cannot_freeze_the_shell(tmp_path: P
         ('exec "$@" <&- >&- 2>&-', ASK, 2, ""),
         pytest.param('exec "$@" 2>/dev/full', ASK, 2, "", marks=full),
         pytest.param('exec "$@" >/dev/full', ("sessions", "list"), 1, "No space left on device", marks=full),
+        *(
+            pytest.param('PYTHONUNBUFFERED=1 exec "$@" >/dev/full', words, 1, "Cannot write to standard", marks=full)
+            for words in (("--version",), ("sessions", "list"), ("config",), ("completion", "bash"))
+        ),
     ],
 )
 def test_streams_that_are_closed_or_full(

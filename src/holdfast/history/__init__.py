@@ -82,13 +82,15 @@ def check(
 
     `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
-    for a conversation of another program, which would be taken for damaged messages.
+    for a conversation of another program or format, which would be taken for damaged messages.
     """
     from holdfast.history.foreign.lookalikes import refuse_lookalike
+    from holdfast.history.foreign.other_formats import refuse_other_format
 
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
+        refuse_other_format(conversation.messages, conversation.form)
         return list(
             conversation.in_document(_rules.check_shape(conversation.shape, conversation.profile, hearsay=hearsay))
         )
@@ -113,10 +115,13 @@ def repair(
     if frozen < 0:
         raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
     from holdfast.history.foreign.lookalikes import refuse_lookalike
+    from holdfast.history.foreign.other_formats import refuse_other_format
 
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request)
+        if not frozen:  # what was sent is in this format
+            refuse_other_format(conversation.messages, conversation.form)
         return _repaired(conversation, messages, frozen)
     except RecursionError as error:
         raise too_deep(messages) from error

@@ -17,6 +17,10 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = _environ(argv) if environ is None else environ
+    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty():
+        from holdfast.ui.startup.standard_output import standard_output
+
+        sys.stdout = standard_output(sys.stdout)
     for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # If a standard stream is closed, its descriptor would be taken by the next opened file, e.g. a journal.
         if getattr(sys, name) is None:
@@ -36,7 +40,7 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
 
 def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
     """Report the error on standard error, a bug with its traceback, and return the exit code."""
-    from holdfast.errors import EXIT_FAILED, HoldfastError
+    from holdfast.errors import EXIT_BROKEN_PIPE, EXIT_FAILED, HoldfastError
 
     match error:
         case HoldfastError():
@@ -45,8 +49,10 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
             _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
         case BrokenPipeError():
-            _forget(sys.stdout)
-            return 141
+            from holdfast.ui.startup.standard_output import forget
+
+            forget(sys.stdout)
+            return EXIT_BROKEN_PIPE
         case FileNotFoundError(strerror=str() as why) if why.startswith("No usable temporary directory"):
             _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
             return EXIT_FAILED
@@ -129,19 +135,11 @@ def _flush_stdout(code: int) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError as error:
-        from holdfast.errors import StateError
+    except OSError as error:  # of a terminal, or of a stream that is not Python's
+        from holdfast.ui.startup.standard_output import unwritable
 
-        _forget(sys.stdout)
-        raise StateError(
-            f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
-        ) from error
+        raise unwritable(sys.stdout, error) from error
     return code
-
-
-def _forget(stream: TextIO) -> None:
-    """Redirect the stream to /dev/null: at exit, Python would try again, complain, and exit with 120."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write_line(stream: TextIO, text: str) -> None:
@@ -150,4 +148,6 @@ def _write_line(stream: TextIO, text: str) -> None:
     try:
         print(printable(text), file=stream, flush=True)
     except OSError:  # nowhere to report it; the exit code shows the failure
-        _forget(stream)
+        from holdfast.ui.startup.standard_output import forget
+
+        forget(stream)

@@ -18,8 +18,8 @@ _TYPE_CHECKING = False  # as in typing, without the cost of its import
 if _TYPE_CHECKING:
     from pathlib import Path
 
-LONGEST_RECORD = 16_384
-"""Most bytes of a record; the supervisor writes a few hundred."""
+LONGEST_RECORD = 262_144
+"""Most bytes of a record: mostly a few hundred, with 100 hosts that were refused more."""
 
 _ALONE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening a file in a folder that commands can write to: no links, no blocking on pipes."""

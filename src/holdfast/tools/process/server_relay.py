@@ -54,7 +54,6 @@ _LENGTH = 8  # bytes of the number that says how many follow
 NOT_RUN = 127
 _NO_WALL = 126
 _REPORTS_WITHIN = 1.0
-_REPORT_MOST = 65_536
 
 
 def main() -> None:
@@ -121,13 +120,15 @@ def _copy_refusals(proxy: ProxyProcess) -> Thread:
     """Copy what the proxy refuses to the server's stderr, once for each host, as soon as it does. After every fork."""
     from threading import Thread
 
+    from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals  # noqa: PLC0415 - likewise
+
     def copy() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's, which waits
         unread = b""
-        while data := os.read(proxy.report, _REPORT_MOST):
+        while data := os.read(proxy.report, REPORT_MOST):
             *lines, unread = (unread + data).split(b"\n")
-            for line in lines:
-                refused = json.loads(line)
+            unread = unread[:REPORT_MOST]
+            for refused in refusals(b"".join(line + b"\n" for line in lines)):
                 _report_line(
                     f"The sandbox refused to connect to {refused['host']}:{refused['port']} ({refused['why']})."
                 )

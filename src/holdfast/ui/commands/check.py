@@ -17,7 +17,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, StateError, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, UsageError
 from holdfast.history import Edit, Repair, Request, Violation, check, repair
 from holdfast.history.document import messages_in
 from holdfast.history.edits import MoveResult
@@ -29,6 +29,7 @@ from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
 from holdfast.ui.startup.arguments import Parser
+from holdfast.ui.startup.standard_output import unwritable
 
 _SHOWN = 60  # characters of a text in a diff
 
@@ -221,9 +222,7 @@ def _print_document(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StateError(
-            f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
-        ) from error
+        raise unwritable(sys.stdout, error) from error
 
 
 def _write(path: Path, data: bytes) -> None:
