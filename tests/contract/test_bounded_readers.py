@@ -35,7 +35,7 @@ ALLOWED = {
     "tools/process/end_record.py": "imports the standard library only, and follows no link",
     "tools/background/kept_output.py": "writes; reads by `open_regular_file`",
     "ui/commands/input_document.py": "a document that the user names may be a pipe; bounded",
-    "ui/commands/sessions.py": "likewise",
+    "ui/commands/session_import.py": "likewise",
     "ui/tui/pages/git_diff.py": "looks first, and reads at most a bound",
     "tools/workspace/file_walk.py": "beneath an open folder, by `open_regular_in`",
     "tools/workspace/atomic_write.py": "writes",

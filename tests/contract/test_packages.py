@@ -29,7 +29,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "core": (
         "session",
-        "session.transfer.fork",
         "tools",
         "tools.mcp.sign_in",
         "tools.mcp.tool_names",
@@ -57,6 +56,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "check": (
         "ui.commands.check",
         "ui.commands.input_document",
+        "ui.commands.session_import",
         "session.transfer",
     ),
     "serve": ("ui.service", "ui.commands.fleet", "ui.commands.doctor.fleet_store", "fleet"),
@@ -71,9 +71,6 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "agent.recovery.recovery -> tools.mcp.tool_declarations",
         "agent.turn.tool_runner -> agent.turn.server_questions",
         "config.settings -> tools.mcp_server_fields",
-        "history.formats -> history.formats.pydantic_ai.messages",
-        "providers.connect -> providers.pydantic_ai.inferred_model",
-        "session.transfer.fork -> session.transfer.transfer",
         "tools.approval.command_analysis -> tools.tool",
         "tools.approval.decision -> tools.tool",
         "tools.approval.patterns -> tools.tool",
@@ -84,16 +81,12 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "tools.toolbox -> tools.mcp.tool_declarations",
         "ui.commands.doctor.probes -> tools.mcp.discovery",
         "ui.commands.doctor.probes -> ui.commands.doctor.fleet_store",
-        "ui.commands.sessions -> session.transfer.transfer",
-        "ui.export.export -> session.transfer.export",
         "ui.headless.run -> ui.startup.mcp_servers",
-        "ui.settings.setting_change -> ui.tui.keys.key_map",
         "ui.startup.project_trust -> config.claude_servers",
         "ui.startup.run_options -> tools.mcp.prompt_commands",
         "ui.startup.run_options -> tools.mcp.tool_declarations",
         "ui.startup.run_options -> ui.startup.mcp_servers",
         "ui.tui.agent_thread.agent_thread -> ui.startup.server_lists",
-        "ui.tui.agent_thread.model_connections -> ui.tui.agent_thread.demo_provider",
         "ui.tui.session_display -> ui.tui.pages.server_page",
     }
 )

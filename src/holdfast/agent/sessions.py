@@ -269,7 +269,7 @@ def fork(
     Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
     stay with the original. All entries of the copy are written in one append: before it there is no session.
     """
-    from holdfast.session.transfer.fork import fork_entries  # only a fork needs it
+    from holdfast.session.copies import fork_entries  # only a fork needs it
 
     cwd = _existing_directory(_directory_of(summary), summary.id)  # check this before there is a copy
     session = catalog.new_id()

@@ -7,7 +7,7 @@ installed is missed only by who asks for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class ListedCommand(NamedTuple):
 
     def run(self, argv: list[str], environ: Mapping[str, str]) -> int:
         """Run it and return its exit code. Raise `HoldfastError`."""
-        main = cast("Callable[..., int]", function_named(self.main))
+        main = cast("Callable[..., int]", resolve_name(self.main))
         return main(argv, environ=environ)
 
     def make_parser(self) -> ArgumentParser:
         """Return the parser of its words."""
-        return cast("Callable[[], ArgumentParser]", function_named(self.parser))()
+        return cast("Callable[[], ArgumentParser]", resolve_name(self.parser))()
 
 
 def _command(module: str, summary: str, *, main: str = "main", parser: str = "command_parser") -> ListedCommand:
@@ -64,17 +64,13 @@ SESSION_MOVES = "holdfast.ui.commands.fleet.moves:main"
 SESSION_MOVE_OPTIONS = "holdfast.ui.commands.fleet.moves:add_moves"
 """What adds their words to the parser of `holdfast sessions`."""
 
+SESSION_IMPORT = "holdfast.ui.commands.session_import:import_session"
+"""What runs `holdfast sessions import`."""
+
 SCREEN_MAIN = "holdfast.ui.tui.main:main"
 """What opens the screen."""
 
 
 def run_screen(arguments: Arguments, environ: Mapping[str, str]) -> int:
     """Open the screen, and return the exit code when it is closed."""
-    return cast("Callable[..., int]", function_named(SCREEN_MAIN))(arguments, environ=environ)
-
-
-def function_named(entry: str) -> object:
-    """Return the function that `module:function` names; imports the module."""
-    module, _, name = entry.partition(":")
-    found: object = vars(import_module(module))[name]
-    return found
+    return cast("Callable[..., int]", resolve_name(SCREEN_MAIN))(arguments, environ=environ)

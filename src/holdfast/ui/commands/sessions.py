@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TextIO, cast
 
 import msgspec
 
 from holdfast.config.settings import read_config
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
-from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
-from holdfast.text import literal, printable, valid_unicode
-from holdfast.ui.command_table import SESSION_MOVE_OPTIONS, SESSION_MOVES, function_named
+from holdfast.text import literal, printable
+from holdfast.ui.command_table import SESSION_IMPORT, SESSION_MOVE_OPTIONS, SESSION_MOVES
 from holdfast.ui.commands.moved_folder import add_move, move
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
@@ -93,7 +93,7 @@ def _run(arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO, stde
         "move": lambda: move(catalog, arguments.session, arguments.folder, stdout),
     }
     if arguments.command in MOVE_COMMANDS or arguments.store is not None:
-        run_move = cast("Callable[..., int]", function_named(SESSION_MOVES))
+        run_move = cast("Callable[..., int]", resolve_name(SESSION_MOVES))
         return run_move(arguments, catalog=catalog, environ=environ, stdout=stdout)
     return run[arguments.command]()
 
@@ -149,7 +149,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
     add.add_argument("session", metavar="TRASHED-ID", help="session ID or unique prefix")
-    cast("Callable[..., None]", function_named(SESSION_MOVE_OPTIONS))(commands)
+    cast("Callable[..., None]", resolve_name(SESSION_MOVE_OPTIONS))(commands)
     return parser
 
 
@@ -285,7 +285,7 @@ def _restore(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _selected(everywhere: Sequence[SessionSummary], arguments: _Arguments) -> list[SessionSummary]:
     """Return the sessions of this directory, or all. Damaged ones without a known directory are always included."""
-    here = None if arguments.all else (str(_here()), "")
+    here = None if arguments.all else (str(current_folder()), "")
     return [summary for summary in everywhere if here is None or summary.cwd in here]
 
 
@@ -323,14 +323,14 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
     if arguments.history:
         from holdfast.ui.commands.show_history import show_sent
 
-        providers = _providers(environ)
+        providers = configured_providers(environ)
         return show_sent(
             reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
         )
     if arguments.requests:
         from holdfast.ui.commands.show_requests import show_requests
 
-        return show_requests(reading, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+        return show_requests(reading, providers=configured_providers(environ), as_json=arguments.json, stdout=stdout)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
@@ -353,10 +353,11 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     if not sessions and not arguments.json:
         print("No sessions to verify in this directory. See: holdfast sessions list --all", file=stdout)
         return EXIT_OK
-    return verify_all(catalog, sessions, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+    return verify_all(catalog, sessions, providers=configured_providers(environ), as_json=arguments.json, stdout=stdout)
 
 
-def _providers(environ: Mapping[str, str]) -> Providers:
+def configured_providers(environ: Mapping[str, str]) -> Providers:
+    """Return the providers, with those of the config."""
     from holdfast.providers.registry import known_providers
 
     config = read_config(homes(environ).config)
@@ -401,7 +402,7 @@ def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: Tex
     return EXIT_DAMAGE if findings else EXIT_OK
 
 
-def _here() -> Path:
+def current_folder() -> Path:
     """Return the current directory. Raise `UsageError` if it has been deleted."""
     try:
         return Path.cwd()
@@ -410,54 +411,5 @@ def _here() -> Path:
 
 
 def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.agent.sessions import first_entry, new_store, settled
-    from holdfast.agent.stop_cause import StopCause
-    from holdfast.providers.registry import split
-    from holdfast.session.transfer.transfer import import_document
-    from holdfast.tools.toolbox import LocalToolbox
-
-    if arguments.model:
-        split(arguments.model, _providers(environ))  # report an unusable model before reading the file
-    cwd = _here()
-    imported = import_document(_read(arguments.file))
-    model = arguments.model or _usable(imported.model, environ)
-    source = "standard input" if arguments.file == "-" else str(Path(arguments.file).absolute())
-    session = catalog.new_id()
-    folder = catalog.folder(session)
-    with new_store(folder) as store:
-        opened = msgspec.structs.replace(
-            first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
-            imported_from=valid_unicode(source),
-        )
-        store.append(settled(imported.entries(opened), StopCause("import")), expected=0)
-    store.close()
-    catalog.find(session)  # writes its summary
-    print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
-    for change in imported.changes(opened):
-        print(f"- {single_line(change)}", file=stdout)
-    print(f"Resume it: holdfast -r {session}{'' if model else ' -m PROVIDER:MODEL'}", file=stdout)
-    return EXIT_OK
-
-
-def _read(file: str) -> bytes:
-    """Return the document, or one byte more than allowed if it is too long."""
-    from holdfast.session.transfer.transfer import LIMIT
-
-    if file == "-":
-        return read_beginning(sys.stdin.buffer, LIMIT + 1)
-    try:
-        with Path(file).open("rb") as document:
-            return read_beginning(document, LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
-
-
-def _usable(model: str, environ: Mapping[str, str]) -> str:
-    """Return the document's model if its provider is known, else the configured one, else ""."""
-    from holdfast.providers.registry import split
-
-    try:
-        split(model, _providers(environ))
-    except ModelUnusable:
-        return read_config(homes(environ).config).model or ""
-    return model
+    import_session = cast("Callable[..., int]", resolve_name(SESSION_IMPORT))
+    return import_session(catalog, arguments.file, model=arguments.model, environ=environ, stdout=stdout)

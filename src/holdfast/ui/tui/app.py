@@ -147,7 +147,7 @@ class HoldfastApp(App[int]):
         if config.ui.keys == "vim":
             self.composer.use_vim(on=True)
         if config.keys:
-            from holdfast.ui.tui.keys.key_map import NO_KEY, key_map, key_words
+            from holdfast.ui.settings.key_map import NO_KEY, key_map, key_words
 
             found = key_map(config.keys)
             self.composer.send_by(found.keys["send"], key_words(found.keys["send"][:1]))

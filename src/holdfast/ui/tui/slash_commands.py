@@ -145,14 +145,14 @@ def _thinking(target: CommandTarget, rest: str) -> None:
 
 def _key_names(target: CommandTarget) -> dict[str, str]:
     """Return the keys of each action, as they are printed on a keyboard."""
-    from holdfast.ui.tui.keys.key_map import key_map, key_words
+    from holdfast.ui.settings.key_map import key_map, key_words
 
     found = key_map(target.controller.options.config.keys)
     return {name: key_words(keys) or "none" for name, keys in found.keys.items()}
 
 
 def _keys(target: CommandTarget, _rest: str) -> None:
-    from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, key_map
+    from holdfast.ui.settings.key_map import KEY_ACTIONS, key_map
 
     faults = key_map(target.controller.options.config.keys).faults
     lines = [f"{name:<14}  {keys:<20}  {KEY_ACTIONS[name].description}" for name, keys in _key_names(target).items()]
