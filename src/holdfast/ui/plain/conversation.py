@@ -23,8 +23,8 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import HoldfastError
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import printable

@@ -18,11 +18,11 @@ from holdfast.providers.registry import split
 from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.service.local.local_held_session import LocalHeldSession
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
-from holdfast.ui.view.question import question_of
 
 
 class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):

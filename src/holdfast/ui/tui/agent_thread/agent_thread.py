@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.providers.model import Model
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import ModelSettings
