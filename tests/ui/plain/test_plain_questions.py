@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.tool_calls import QuestionOption, UserQuestion
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.plain.questions import NeedsWords, NotUnderstood, TypedQuestion

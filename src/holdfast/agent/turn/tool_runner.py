@@ -15,12 +15,12 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.call_questions import call_question, offered_patterns
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e

@@ -11,11 +11,10 @@ import msgspec
 
 from holdfast.agent.agent import Agent
 from holdfast.errors import UsageError
-from holdfast.session.journal.model_settings import EFFORTS
+from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 from holdfast.tool_calls import Mode, SandboxMode
-from holdfast.ui.view.sentences import settings_text
 
 PLAIN_COMMANDS = {
     "help": "list the commands",
@@ -127,7 +126,7 @@ class Commands:
         yield PLAIN_COMMANDS[name]
 
     def _sandbox_line(self) -> str:
-        from holdfast.ui.view.sandbox_line import tried_sandbox_line
+        from holdfast.host.sandbox_line import tried_sandbox_line
 
         return tried_sandbox_line(self._sandbox, self._agent.mode, os.environ, self._cwd)
 

@@ -19,21 +19,24 @@ import time
 from collections import deque
 from collections.abc import Coroutine
 
+from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import HoldfastError
+from holdfast.host.events import Opened
+from holdfast.host.opening import connector
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import printable
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
+from holdfast.tools.workspace.images import named_images
 from holdfast.ui.advice import COMMAND_LINE, with_advice
-from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.headless.input_reader import Line, LineReader
-from holdfast.ui.headless.run import agent_of, heed_signals, opened_of
+from holdfast.ui.headless.run import heed_signals, opened_of
 from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.plain.commands import Commands, Departure, is_command
@@ -65,7 +68,7 @@ class PlainConversation:
         self._output = TextOutput(sys.stdout, sys.stdout, on_closed=self._on_reader_closed)
         self._reader = LineReader(sys.stdin.fileno(), loop)
         self._watch = TurnWatch()
-        self._agent = agent_of(options, session, emit=self._emit, log=log, ask=self._ask)
+        self._agent = self._new_agent(log)
         self._commands = Commands(
             self._agent, session.id, usable=options.endpoint, sandbox=options.config.sandbox, cwd=session.cwd
         )
@@ -80,7 +83,7 @@ class PlainConversation:
     async def run(self) -> None:
         """Run until the user leaves, or the input ends."""
         self._reader.start()
-        self._output.begin(opened_of(self._agent, self._session, self._options))
+        self._output.begin(opened_of(self._opened(), self._session, self._options))
         self._print("Plain mode. Type a prompt, or /help.")
         try:
             if self._options.resumed is not None:
@@ -92,6 +95,38 @@ class PlainConversation:
         finally:
             await self._agent.tasks.end(_TASKS_END, "the end of the run")
             await self._agent.close()
+
+    def _new_agent(self, log: Log | None) -> Agent:
+        options, session = self._options, self._session
+        agent = options.new_agent(
+            store=session.store,
+            toolbox=session.toolbox,
+            project=options.project_of(session.cwd),
+            connect=connector(options, log),
+            emit=self._emit,
+            ask=self._ask,
+            reading=session.reading,
+            log=log,
+        )
+        if options.resumed is not None:
+            if options.model_chosen or not options.resumed.model:
+                agent.use_model(options.model)
+            agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
+        return agent
+
+    def _opened(self) -> Opened:
+        now, session = self._agent.conversation, self._session
+        return Opened(
+            session=session.id,
+            cwd=session.cwd,
+            model=now.chosen_model,
+            mode=self._agent.mode,
+            settings=now.settings,
+            tools=tuple(tool.name for tool in session.toolbox.schemas),
+            resumed=now.turns > 0,
+            facts=tuple(Fact(record.seq, record.entry) for record in session.reading.records),
+            conversation=now,
+        )
 
     def close(self) -> None:
         """Wait until the output is written."""
@@ -143,7 +178,9 @@ class PlainConversation:
     # --- a turn -----------------------------------------------------------------------------------------------------
 
     async def _begin(self, text: str) -> None:
-        images = attached_images(self._agent, text, lambda why: self._output.event(CheckFinding(why)))
+        images, wrong = named_images(text, self._session.cwd)
+        for why in wrong:
+            self._output.event(CheckFinding(why))
         await self._run_turn(self._run(text, images))
 
     async def _run(self, text: str, images: tuple[Image, ...]) -> TurnEnded:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import AnswerChoice, ApprovalAnswer, Question
 from holdfast.text import literal, printable
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
-from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 ANSWER_WORDS = {"y": "once", "yes": "once", "n": "no", "no": "no"}
 """Words that are answers too, besides the numbers and the names of the choices."""

@@ -93,6 +93,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.permission_mode
 
     @property
+    def model_chosen(self) -> bool:
+        """Return whether the command line names the model: a resumed session then does not keep its own."""
+        return bool(self.arguments.model)
+
+    @property
     def mode_chosen(self) -> bool:
         """Return whether the command line names the mode: a resumed session then does not keep its own."""
         return self.arguments.yolo or self.arguments.permission_mode is not None

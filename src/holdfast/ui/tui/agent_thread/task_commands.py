@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.agent.events import Event, Fact
 from holdfast.errors import UsageError
+from holdfast.host.events import TaskOutput
 from holdfast.session.journal.entries import When
 from holdfast.session.journal.tasks import TaskEnded
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
-from holdfast.ui.tui.agent_thread.messages import AgentMessage, TaskOutput
+from holdfast.ui.tui.agent_thread.messages import AgentMessage
 
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
-
-WAKE_PROMPT = "[holdfast: a background task has ended. The user has not typed anything.]"
-"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task precedes it."""
 
 
 class TaskCommands:
@@ -72,6 +70,8 @@ class TaskCommands:
             return emit
 
         async def wake() -> None:
+            from holdfast.host.session_host import WAKE_PROMPT
+
             agent = self._agent()
             if agent is not None and not await agent.wait_for_turn() and agent.conversation.unreported_tasks:
                 await begin(WAKE_PROMPT, "later")
