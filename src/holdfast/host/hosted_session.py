@@ -20,9 +20,10 @@ Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fle
 class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a surface wants. `asks_user`: a user can be asked. `place` names it in messages.
 
-    `titles` are written and a turn begins when a task has ended (`wake`), if that is configured. `held_messages` is what becomes of queued messages that a stopped turn did not reach: they return to the user, stay
-    queued, or are sent nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is
-    how much of a `Typed` text may be a command.
+    `titles` are written and a turn begins when a task has ended (`wake`), if that is configured. `held_messages` is
+    what becomes of queued messages that a stopped turn did not reach: they return to the user, stay queued, or are sent
+    nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a `Typed` text
+    may be a command.
     """
 
     asks_user: bool

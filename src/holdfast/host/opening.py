@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
@@ -56,7 +57,7 @@ def open_host(
 
     title: GeneratedTitle | None = None
     if rules.titles and options.config.title_model:
-        from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few users have a model for titles
+        from holdfast.agent.generated_title import GeneratedTitle
 
         title = GeneratedTitle(
             options.config.title_model,
@@ -72,7 +73,7 @@ def open_host(
         reading=session.reading,
         tools=tuple(tool.name for tool in session.toolbox.schemas),
         usable=options.endpoint,
-        sandbox_line=lambda mode: _sandbox_line(options, mode),
+        sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
     )
     host = SessionHost(hosted, rules, new_agent=new_agent, title=title, wake=options.config.wake)
@@ -96,7 +97,7 @@ def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Await
     return connect_model
 
 
-def _sandbox_line(options: SessionOptions, mode: Mode) -> str:
-    from holdfast.host.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+def _sandbox_line(options: SessionOptions, mode: Mode, cwd: Path) -> str:
+    from holdfast.host.sandbox_line import tried_sandbox_line
 
-    return tried_sandbox_line(options.config.sandbox, mode, options.environ)
+    return tried_sandbox_line(options.config.sandbox, mode, options.environ, cwd)

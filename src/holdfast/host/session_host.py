@@ -260,7 +260,7 @@ class SessionHost:
 
     async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
         """Ask the clients, and return the first answer."""
-        from holdfast.tools.approval.question import question_of  # noqa: PLC0415 - when a user is asked
+        from holdfast.tools.approval.question import question_of
 
         answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
         question = msgspec.structs.replace(question_of(plan, mode=self.agent.mode, why=why), id=call.id, call=call.id)
@@ -423,8 +423,8 @@ class SessionHost:
         """Do what a typed line says, and tell its answer once that is done."""
         if self.rules.interprets == "nothing":
             raise UsageError("This surface reads no commands. Send the text as a prompt.")
-        from holdfast.host.slash_commands import reply_to  # noqa: PLC0415 - when a line is typed
-        from holdfast.host.typed_text import interpreted  # noqa: PLC0415 - likewise
+        from holdfast.host.slash_commands import reply_to
+        from holdfast.host.typed_text import interpreted
 
         command = interpreted(typed, shell=self.rules.interprets == "all") if isinstance(typed, c.Typed) else typed
         if not isinstance(command, c.Slash):

@@ -106,13 +106,13 @@ def session_of(options: RunOptions) -> OpenSession:
             "or pass another model with -m PROVIDER:MODEL."
         )
     if options.limits.max_cost is not None:
-        from holdfast.ui.startup.cost_limit import refuse_unpriced  # noqa: PLC0415 - if there is a limit
+        from holdfast.ui.startup.cost_limit import refuse_unpriced
 
         refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
         if options.mcp is not None:
-            from holdfast.ui.startup.mcp_servers import ask_new_servers  # noqa: PLC0415 - if there are servers
+            from holdfast.ui.startup.mcp_servers import ask_new_servers
 
             ask_new_servers(options.mcp, options.cwd)
         settings = options.settings_of(options.model)
@@ -256,9 +256,9 @@ def _stream(
     host: SessionHost, output: OutputFormat, begin: Callable[[Opened], None], loop: asyncio.AbstractEventLoop
 ) -> PromptStream:
     """Return the run whose prompts are lines of standard input."""
-    from holdfast.ui.headless.input_reader import LineReader  # noqa: PLC0415 - when prompts are lines
-    from holdfast.ui.headless.json_output import StreamJsonOutput  # noqa: PLC0415 - likewise
-    from holdfast.ui.headless.prompt_stream import PromptStream  # noqa: PLC0415 - likewise
+    from holdfast.ui.headless.input_reader import LineReader
+    from holdfast.ui.headless.json_output import StreamJsonOutput
+    from holdfast.ui.headless.prompt_stream import PromptStream
 
     assert isinstance(output, StreamJsonOutput)  # other formats are refused at the start
     return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin)
@@ -291,7 +291,7 @@ def opened_of(opened: Opened, session: OpenSession, options: RunOptions) -> RunO
 def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:
     if kind == "text":
         return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
-    from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput  # noqa: PLC0415 - for programs
+    from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 
     return (JsonOutput if kind == "json" else StreamJsonOutput)(sys.stdout, on_closed=on_closed)
 

@@ -70,7 +70,7 @@ class TaskCommands:
             return emit
 
         async def wake() -> None:
-            from holdfast.host.session_host import WAKE_PROMPT  # noqa: PLC0415 - when a task has ended
+            from holdfast.host.session_host import WAKE_PROMPT
 
             agent = self._agent()
             if agent is not None and not await agent.wait_for_turn() and agent.conversation.unreported_tasks:
