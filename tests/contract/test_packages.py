@@ -74,6 +74,8 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "tools.approval.command_analysis -> tools.tool",
         "tools.approval.decision -> tools.tool",
         "tools.approval.patterns -> tools.tool",
+        "tools.approval.question -> tools.tool",
+        "tools.approval.question -> tools.truncation",
         "tools.permission_rules.rule_set -> tools.tool",
         "tools.toolbox -> tools.mcp.connections",
         "tools.toolbox -> tools.mcp.mcp_tools",

@@ -18,14 +18,16 @@ Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fle
 
 
 class HostRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a surface wants. `asks_user`: a user can be asked. `titles`, `wake`: if configured.
+    """What a surface wants. `asks_user`: a user can be asked. `place` names it in messages.
 
-    `held_messages` is what becomes of queued messages that a stopped turn did not reach: they return to the user, stay
-    queued, or are sent nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is
-    how much of a `Typed` text may be a command.
+    `titles` are written and a turn begins when a task has ended (`wake`), if that is configured. `held_messages` is
+    what becomes of queued messages that a stopped turn did not reach: they return to the user, stay queued, or are sent
+    nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a `Typed` text
+    may be a command.
     """
 
     asks_user: bool
+    place: str = "this session"
     held_messages: Literal["return", "keep", "send"] = "keep"
     titles: bool = True
     wake: bool = False
@@ -37,7 +39,7 @@ RULES_OF: Mapping[Surface, HostRules] = {
     "screen": HostRules(asks_user=True, held_messages="return", wake=True, interprets="all"),
     "print": HostRules(asks_user=False, titles=False),  # its one turn ends the run: a title would be paid for and lost
     "stream": HostRules(asks_user=False, held_messages="send"),
-    "plain": HostRules(asks_user=True, wake=True, interprets="all"),
+    "plain": HostRules(asks_user=True, place="plain mode", wake=True, interprets="all"),
     "editor": HostRules(asks_user=True, wake=True, second="stop", interprets="slash"),
     "server": HostRules(asks_user=True, wake=True, interprets="slash"),
     "fleet": HostRules(asks_user=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
@@ -72,7 +73,7 @@ def open_host(
         reading=session.reading,
         tools=tuple(tool.name for tool in session.toolbox.schemas),
         usable=options.endpoint,
-        sandbox_line=lambda mode: _sandbox_line(options, mode),
+        sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
     )
     host = SessionHost(hosted, rules, new_agent=new_agent, title=title, wake=options.config.wake)
@@ -96,7 +97,7 @@ def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Await
     return connect_model
 
 
-def _sandbox_line(options: SessionOptions, mode: Mode) -> str:
+def _sandbox_line(options: SessionOptions, mode: Mode, cwd: Path) -> str:
     from holdfast.host.sandbox_line import tried_sandbox_line
 
-    return tried_sandbox_line(options.config.sandbox, mode, options.environ)
+    return tried_sandbox_line(options.config.sandbox, mode, options.environ, cwd)

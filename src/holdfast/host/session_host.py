@@ -429,7 +429,7 @@ class SessionHost:
         command = interpreted(typed, shell=self.rules.interprets == "all") if isinstance(typed, c.Typed) else typed
         if not isinstance(command, c.Slash):
             return await self._act(submission, command)
-        reply = await reply_to(self.agent, self.session, command)
+        reply = await reply_to(self.agent, self.session, command, place=self.rules.place)
         if reply.leave is not None:
             self._accept(submission)
             self._send(reply.leave)

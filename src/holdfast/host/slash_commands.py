@@ -132,11 +132,14 @@ SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": 
 """Other names of them."""
 
 
-async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash) -> SlashReply:
-    """Return what a slash command wants. Raise `UsageError` for an unknown one, or for words that it cannot use."""
+async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, *, place: str) -> SlashReply:
+    """Return what a slash command wants, typed in `place`.
+
+    Raise `UsageError` for an unknown one, or for words that it cannot use.
+    """
     command = SESSION_COMMANDS.get(SLASH_ALIASES.get(typed.name, typed.name))
     if command is None:
-        raise UsageError(f"Unknown command {'/' + typed.name!r}. See /help.")
+        raise UsageError(f"Unknown command {'/' + typed.name!r} in {place}. See /help.")
     reply = command.run(SlashContext(agent, session), typed.rest)
     if reply.late is None:
         return reply
