@@ -125,9 +125,9 @@ def _messages(data: bytes) -> object:
     return asyncio.run(read())
 
 
-def _trial(told: bytes) -> object:
+def _trial(raw: bytes) -> object:
     try:
-        return trial_result(told)
+        return trial_result(raw)
     except OSError as error:  # as its contract says: the probe takes the next wall
         raise ToolFailed(str(error)) from error
 

@@ -35,6 +35,7 @@ from holdfast.system.confinement.description import LevelUnavailable
 from holdfast.system.confinement.git_folders import settle_git_folders
 from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE, STREAMED
 from holdfast.system.git import LARGEST_GIT_NAME, branch_or_commit
+from holdfast.system.safe_paths import resolve
 from holdfast.tools.mcp import stored_tools
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.process.command_end import LARGEST_OUTPUT, stored_output
@@ -46,7 +47,6 @@ from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_rep
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
 from holdfast.tools.workspace.line_ends import EDITOR_CONFIG, LARGEST_RULES, crlf_rule
-from holdfast.tools.workspace.safe_paths import resolve
 from holdfast.ui.acp.prompt_content import LARGEST_COMPARED, Resource, ResourceBlock, prompt_content
 from holdfast.ui.service.access import TokenFile
 from holdfast.ui.service.local.inbox_file import LARGEST_INBOX, InboxFile

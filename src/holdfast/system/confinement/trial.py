@@ -77,12 +77,12 @@ def run_trial(
     return trial_result(done.stdout)
 
 
-def trial_result(told: bytes) -> TrialResult:
+def trial_result(raw: bytes) -> TrialResult:
     """Return what the process that builds the wall told; raises `OSError` if that is no result."""
-    if len(told) > LARGEST_RESULT:
+    if len(raw) > LARGEST_RESULT:
         raise OSError(f"the process that builds the wall told more than {LARGEST_RESULT:,} bytes")
     try:
-        result: object = json.loads(told)
+        result: object = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise OSError(f"the process that builds the wall told nothing of use ({error})") from error
     match result:

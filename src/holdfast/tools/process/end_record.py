@@ -83,6 +83,6 @@ def open_regular_file(path: Path) -> io.FileIO:
 
 
 def _hash(seal: str) -> str:
-    from hashlib import sha256  # noqa: PLC0415 - 5 ms, and the supervisor needs none
+    from hashlib import sha256  # 5 ms, and the supervisor needs none
 
     return sha256(seal.encode()).hexdigest()[:32]
