@@ -1,4 +1,8 @@
-"""What a wall costs each command: `bash -c :` inside and outside, in turns, in a process with one thread."""
+"""What a wall costs each command: `bash -c :` inside and outside, in turns, in a process with one thread.
+
+The limit of CPU time is not met by bubblewrap, nor can it be: bubblewrap alone, with the namespaces, `/dev` and `/proc`
+that every wall needs, takes more. Its rows say how much of the cost is ours: docs/reference/confinement.md has a table.
+"""
 
 from __future__ import annotations
 
