@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.ui.commands.completion import COMPLETED_COMMANDS
-from holdfast.ui.main import COMMANDS, main
+from holdfast.ui.command_table import COMMANDS
+from holdfast.ui.main import main
 from holdfast.ui.startup.first_prompt import parsed_arguments
 from polling import HANGS
 from skips import needs
@@ -143,8 +143,4 @@ def test_words_that_belong_to_no_option_are_the_first_prompt() -> None:
         (["explain this"], "explain this"),
         ([], ""),
     ):
-        assert parsed_arguments(words, COMMANDS).first_prompt == prompt
-
-
-def test_the_commands_are_those_that_are_completed() -> None:
-    assert set(COMMANDS) == set(COMPLETED_COMMANDS)
+        assert parsed_arguments(words, tuple(COMMANDS)).first_prompt == prompt

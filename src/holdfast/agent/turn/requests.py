@@ -234,7 +234,7 @@ class Requests:
 
         One further request at most: only images have two steps, the newest and then all.
         """
-        from holdfast.agent.turn import image_refusals, refusals  # noqa: PLC0415 - only after a failure
+        from holdfast.agent.turn import image_refusals, refusals
 
         row = refusals.refusal_of(failed, sent)
         if failed.fault == "too_long":
@@ -252,7 +252,7 @@ class Requests:
 
     def _makes_another_request(self, change: RequestsChanged, sent: Conversation, model: Model) -> bool:
         """Return whether the decision changes what is sent: what was refused is not sent again, byte for byte."""
-        from holdfast.agent.turn.refusals import makes_another_request  # noqa: PLC0415 - only after a refusal
+        from holdfast.agent.turn.refusals import makes_another_request
 
         now, after = self._journal.conversation, self._journal.fold.after((change,))
         profile = self._context.checks.profile(sent)
@@ -275,7 +275,7 @@ class Requests:
         self._stream = None
         if not (stream.patient and ended.step == 1):
             return
-        from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped  # noqa: PLC0415 - once
+        from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 
         if tools_were_dropped(sent, ended.usage):
             self._context.emit(CheckFinding(TOOLS_DROPPED))
@@ -284,7 +284,7 @@ class Requests:
         """Return the failure; one of a request that was too long says what of the window was holdfast's own."""
         if failed.fault != "too_long":
             return failed
-        from holdfast.agent.model_request.small_windows import with_small_window  # noqa: PLC0415 - only then
+        from holdfast.agent.model_request.small_windows import with_small_window
 
         window = await self._context.compactor.window_of(sent.model, self._stop)
         return with_small_window(failed, sent, window)

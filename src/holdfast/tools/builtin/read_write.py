@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
@@ -30,7 +31,6 @@ from holdfast.tools.workspace.file_kinds import SNIFF, UTF_16, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
 from holdfast.tools.workspace.line_ends import with_line_ends
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
 
 _TEXT_MOST = 64_000
 _LINE_MOST = 2000

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen
 from holdfast.tools.builtin.declarations import PATCH_SCHEMA, PatchArguments
@@ -40,7 +41,6 @@ from holdfast.tools.workspace.atomic_write import (
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
 from holdfast.tools.workspace.line_ends import with_line_ends
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _MOST_FILES = 100
 

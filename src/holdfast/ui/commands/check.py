@@ -28,8 +28,8 @@ from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
+from holdfast.ui.standard_output import unwritable
 from holdfast.ui.startup.arguments import Parser
-from holdfast.ui.startup.standard_output import unwritable
 
 _SHOWN = 60  # characters of a text in a diff
 
@@ -54,6 +54,28 @@ def main(command: str, argv: list[str]) -> int:
     """Run `holdfast check` or `holdfast repair` and return its exit code; the caller prints `HoldfastError`."""
     arguments = command_parser(command).parse_args(argv, namespace=_Arguments())
     return _check(arguments) if command == "check" else _repair(arguments)
+
+
+def check_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast check` and return its exit code."""
+    del environ
+    return main("check", argv)
+
+
+def repair_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast repair` and return its exit code."""
+    del environ
+    return main("repair", argv)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast check`."""
+    return command_parser("check")
+
+
+def repair_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast repair`."""
+    return command_parser("repair")
 
 
 def command_parser(command: str) -> argparse.ArgumentParser:
@@ -204,7 +226,7 @@ def _print_document(data: bytes) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    from holdfast.system.durable_files import replace_file  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import replace_file
 
     try:
         replace_file(path, data)
@@ -214,7 +236,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _replace(path: Path, old: bytes, new: bytes) -> Path:
     """Replace the file, or the target of the link, with `new`. Return the path of the backup of `old`."""
-    from holdfast.system.durable_files import sync  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import sync
 
     target, backup = path.resolve(), _backup(path)
     mode = target.stat().st_mode & 0o777
