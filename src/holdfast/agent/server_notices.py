@@ -18,7 +18,7 @@ def failures(
 
     `reported` and `now` have the reasons by the servers' names; `now` has "" for a server that works.
     """
-    from holdfast.tools.mcp.tool_names import server_of  # noqa: PLC0415 - if there are servers
+    from holdfast.tools.mcp.tool_names import server_of
 
     for server, reason in sorted(now.items()):
         if reason and _cause(reported.get(server, "")) != _cause(reason):

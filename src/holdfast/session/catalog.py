@@ -135,7 +135,7 @@ class Catalog:
         if matches:
             problem, near = f"is ambiguous: {len(matches)} IDs begin with it", matches
         else:
-            import difflib  # noqa: PLC0415 - only an error needs it
+            import difflib
 
             problem, near = "does not exist", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
         message = f"Session {session!r} {problem} (expected an ID or the beginning of one)."
@@ -156,7 +156,7 @@ class Catalog:
 
         The ID is "" if none is newer. Raises `SessionBusy` if every session there is held; then nothing was read.
         """
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         first_busy: SessionBusy | None = None
         newer = ""
@@ -246,7 +246,7 @@ class Catalog:
 
         Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing is deleted.
         """
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return move_folder(self.folder(session), self._trash)
 
@@ -270,7 +270,7 @@ class Catalog:
             raise UsageError(
                 f"Session {found.id!r} cannot be restored: there is a session {again!r} now. Delete or rename that one."
             )
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return self.find(move_folder(self._trash / found.id, self._root, name=again).name)
 
@@ -323,9 +323,9 @@ class Catalog:
 
     def _remove(self, folder: Path) -> None:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
-        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
-        from holdfast.session.trash import moved_folder  # noqa: PLC0415 - likewise
-        from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - likewise
+        from holdfast.session.storage.lease import Lease
+        from holdfast.session.trash import moved_folder
+        from holdfast.system.deletion import delete_tree
 
         with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next listing tries again
             lease = Lease.take(folder)
@@ -394,7 +394,7 @@ def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
     if free:
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         raise_if_busy(folder)
     stamp = journal_stamp(folder)  # taken before reading: a later append then invalidates the cache
@@ -434,7 +434,7 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
 
     Of a large journal that no process has open only the entries that make the summary are read.
     """
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
+    from holdfast.session.storage.sqlite_store import read_copy
 
     damage = ""
     try:
@@ -451,14 +451,14 @@ def _few_records(folder: Path, stamp: Stamp) -> tuple[StoredEntry, ...] | None:
     """Return the entries that the summary of a large session needs, None if all are to be read."""
     if sum(size for _, size in stamp) + folder_size(folder / BLOBS) < LARGE:
         return None
-    from holdfast.session.storage.sqlite_store import read_rows_of  # noqa: PLC0415 - few sessions are large
+    from holdfast.session.storage.sqlite_store import read_rows_of
 
     records = read_rows_of(folder, _NAMING_KINDS, first=_kind(PromptAccepted))
     return records if records and isinstance(records[0].entry, SessionOpened) else None
 
 
 def _summarized(folder: Path, records: Sequence[StoredEntry], stamp: Stamp) -> _StoredSummary:
-    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - a list of fresh caches needs none
+    from holdfast.session.titles import prompt_title
 
     cwd = title = name = model = requested = ""
     repository: tuple[str, ...] = ()

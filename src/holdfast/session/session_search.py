@@ -104,7 +104,7 @@ def session_words(folder: Path) -> str:
     cached = _cached(folder, stamp)
     if cached is not None:
         return cached
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - fresh caches need no SQLite
+    from holdfast.session.storage.sqlite_store import read_copy
 
     try:
         text = "\n".join(searchable_lines(record.entry for record in read_copy(folder).records))[:MOST_WORDS]

@@ -68,8 +68,8 @@ class LocalToolbox:
         self._remote = remote
         self._mcp: McpSettings | None = None
         self._waiting: set[asyncio.Event] = set()
-        from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a session
-        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
+        from holdfast.tools.builtin.declarations import DECLARATIONS
+        from holdfast.tools.tool_choice import chosen_tools
 
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
@@ -87,9 +87,9 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
-        from holdfast.system.trusted_programs import trusted_program  # noqa: PLC0415 - when a tool is called
-        from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
-        from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
+        from holdfast.system.trusted_programs import trusted_program
+        from holdfast.tools.arguments.tolerant_tool import ToolNames
+        from holdfast.tools.builtin.builtin_tools import builtin_tools
 
         run = self._supervisors.capture if trusted_program("rg", self._workspace.root) else None
         tools = builtin_tools(
@@ -110,13 +110,13 @@ class LocalToolbox:
     def _remote_tools(self) -> Mapping[str, Tool]:
         if not self._remote:
             return {}
-        from holdfast.tools.mcp.mcp_tools import mcp_tools  # noqa: PLC0415 - when a session has such tools
+        from holdfast.tools.mcp.mcp_tools import mcp_tools
 
         return mcp_tools(self._remote, self._connections)
 
     @cached_property
     def _connections(self) -> McpConnections:
-        from holdfast.tools.mcp.connections import McpConnections, McpSettings  # noqa: PLC0415 - likewise
+        from holdfast.tools.mcp.connections import McpConnections, McpSettings
 
         settings = self._mcp or McpSettings(lists=self._workspace.spool)
         connections = McpConnections(
@@ -128,13 +128,13 @@ class LocalToolbox:
 
     @cached_property
     def _supervisors(self) -> Supervisors:
-        from holdfast.tools.process.session_supervisors import Supervisors  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.process.session_supervisors import Supervisors
 
         return Supervisors(self._folder, contained=self._contained, wrap=self._wrap, workspace=self._workspace.root)
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        from holdfast.tools.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.sandbox import Sandbox
 
         return Sandbox(
             self._workspace.root,
@@ -164,7 +164,7 @@ class LocalToolbox:
         """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
         if self._mcp is None:
             return declared
-        from holdfast.tools.mcp.tool_declarations import next_schemas  # noqa: PLC0415 - if there are servers
+        from holdfast.tools.mcp.tool_declarations import next_schemas
 
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
         local = tuple(each for each in declared if each not in remote)
@@ -188,7 +188,7 @@ class LocalToolbox:
         """
         if not typed.startswith("/mcp__"):
             return typed
-        from holdfast.tools.mcp.prompt_commands import chosen_prompt, prompt_arguments, typed_command  # noqa: PLC0415 - when one is typed
+        from holdfast.tools.mcp.prompt_commands import chosen_prompt, prompt_arguments, typed_command
 
         command = typed_command(typed, () if self._mcp is None else (each.name for each in self._mcp.servers))
         stop = asyncio.Event()
@@ -240,9 +240,9 @@ class LocalToolbox:
         A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
         and watchdog were both killed, it is unknown.
         """
-        from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.end_record import read_end
+        from holdfast.tools.process.process_table import boot
+        from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 
         if not await wait_for_exit(self._folder):
             return False
@@ -254,7 +254,7 @@ class LocalToolbox:
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """End processes that an earlier holdfast left running and return a note about them, or ""."""
-        from holdfast.tools.process.orphans import describe_orphans, reap  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.orphans import describe_orphans, reap
 
         known = [process for process in calls.values() if process is not None]
         return describe_orphans(await in_daemon(lambda: reap(set(calls), known)))
@@ -269,37 +269,37 @@ class LocalToolbox:
 
     def check_change(self, change: FileChange) -> FileCheck:
         """Return whether the file of an interrupted edit has the old, the new or another content. Never raises."""
-        from holdfast.tools.builtin.read_write import check_change  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.builtin.read_write import check_change
 
         return check_change(self._workspace.root, change)
 
     def traces(self, spool: str, since: float) -> Traces | None:
         """Return the traces of a command that began at `since` (seconds since the epoch), if any. Never raises."""
-        from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.command_traces import traces_of
 
         return traces_of(self._workspace.spool / spool, since, outputs=self._workspace.outputs)
 
     def forget(self, spool: str) -> None:
         """Delete the files of a command whose call has its outcome."""
-        from holdfast.tools.process.supervisor_client import forget  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_client import forget
 
         forget(self._workspace.spool / spool)
 
     def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
         if edits:
-            from holdfast.tools.workspace.atomic_write import remove_unfinished  # noqa: PLC0415 - when there is something to look for
+            from holdfast.tools.workspace.atomic_write import remove_unfinished
 
             for call, changes in edits.items():
                 for change in changes:
                     remove_unfinished(self._workspace.root, call, change)
         if next(self._folder.glob("keeper-*.lock"), None) is not None:
-            from holdfast.tools.process.supervisor_locks import remove_locks  # noqa: PLC0415 - when there is something to look for
+            from holdfast.tools.process.supervisor_locks import remove_locks
 
             remove_locks(self._folder)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for entry in self._workspace.spool.iterdir():
-                from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
+                from holdfast.tools.process.supervisor_client import remove_entry
 
                 remove_entry(entry)
 

@@ -108,7 +108,7 @@ class Calls:
         try:
             if tool is not None:
                 return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
-            from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
+            from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
             declared = [each.name for each in opened.tools] if opened is not None else []
@@ -361,7 +361,7 @@ class Calls:
 
     async def _consult_for_server(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers to what an MCP server asks during the call."""
-        from holdfast.agent.turn.server_questions import ServerQuestions  # noqa: PLC0415 - when a server asks
+        from holdfast.agent.turn.server_questions import ServerQuestions
 
         if self._questions is None:
             self._questions = ServerQuestions(self._journal, self._stop, self._to, self._context.ask)

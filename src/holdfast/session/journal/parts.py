@@ -73,7 +73,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum; the cost is unknown if either is."""
-        from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only when costs are added
+        from decimal import Decimal  # 4 ms at import, needed only when costs are added
 
         known = self.cost is not None and other.cost is not None
         return Usage(

@@ -24,6 +24,7 @@ from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, LongText, Medi
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.request.changed_requests import is_required_thinking
 from holdfast.tool_calls import Image
 
 _OTHER = "another"
@@ -148,7 +149,8 @@ def _part(path: Path, part: Part, *, same_model: bool) -> Item:
         case TextPart():
             return _text(path, part.text, "assistant")
         case ThinkingPart():
-            flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
+            is_sent = part.signature or is_required_thinking(part)
+            flags: frozenset[Flag] = NO_FLAGS if is_sent else frozenset({"unsigned"})
             return Item("thinking", "assistant", path, flags=flags, maker=None if same_model else _OTHER)
         case CallPart():
             flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})

@@ -157,7 +157,7 @@ class SqliteStore:
             if (length := self._tail()[0]) != expected:
                 raise conflict(expected=expected, found=length)
             if self._streamed is None:
-                from holdfast.session.storage.streamed_text import StreamedFile  # noqa: PLC0415 - for a long answer
+                from holdfast.session.storage.streamed_text import StreamedFile
 
                 self._streamed = StreamedFile(self._path.parent)
             self._streamed.write(checkpoint, after=expected)
@@ -166,7 +166,7 @@ class SqliteStore:
         """Append the text that a killed process had streamed last."""
         if not (folder / STREAMED).exists():
             return
-        from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - after a kill
+        from holdfast.session.storage.streamed_text import streamed_text
 
         length = self._tail()[0]
         with suppress(StorageFailed):  # a full disk: the session can be read anyway
@@ -302,7 +302,7 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
     last = StoredRow.of(rows[-1]) if rows else None
     if last is None or not (folder / STREAMED).exists():
         return None
-    from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - while an answer is streamed
+    from holdfast.session.storage.streamed_text import streamed_text
 
     if (streamed := streamed_text(folder, after=last.seq)) is None:
         return None

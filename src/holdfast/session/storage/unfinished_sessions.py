@@ -42,7 +42,7 @@ def is_nothing(folder: Path) -> bool:
             return ABOUT not in names and _WAL not in names and (not has_blobs(folder) or is_abandoned(folder))
         if (folder / DATABASE).stat().st_size > _LARGEST_EMPTY:
             return False
-        from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a session with a summary needs no SQLite
+        from holdfast.session.storage.sqlite_store import read_copy
 
         return read_copy(folder) == Reading(records=())
     except (OSError, HoldfastError):

@@ -17,8 +17,8 @@ from holdfast.history.formats.format import Json, as_array, as_object, cleaned, 
 from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
+from holdfast.session.copies import without_signatures
 from holdfast.session.journal.entries import Entry, PromptAccepted, Repaired, ResponseEnded, SessionOpened, TurnEnded
-from holdfast.session.journal.parts import ThinkingPart
 from holdfast.session.transfer.changes import Changes, edit_sentences
 from holdfast.session.transfer.foreign_content import content_text
 from holdfast.session.transfer.journal_document import JournalDocument, is_journal, read_journal
@@ -218,15 +218,3 @@ def _tools(raw: object) -> tuple[ToolSchema, ...] | None:
         return convert_value(raw, tuple[ToolSchema, ...])
     except msgspec.ValidationError:
         return None
-
-
-def without_signatures(entry: Entry) -> Entry:
-    """Return the entry without thinking that is bound to its original requests."""
-    if not isinstance(entry, ResponseEnded):
-        return entry
-    parts = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
-    return msgspec.structs.replace(entry, parts=parts)
-
-
-def _bound(part: ThinkingPart) -> bool:
-    return part.signature is not None or part.id is not None or part.details is not None

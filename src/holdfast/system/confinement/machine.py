@@ -22,8 +22,13 @@ _TOOLCHAIN_VARIABLES = (
 )  # fmt: skip
 _TOOLCHAINS_AT_HOME = (
     ".cargo", ".rustup", ".pyenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rbenv", ".gem", "go", ".m2",
-    ".gradle", ".npm", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".gitconfig", ".config/git",
+    ".gradle", ".npm", ".local/bin", ".local/lib", ".local/pipx", ".local/share/uv", ".local/share/pnpm",
+    ".local/share/pipx", ".local/share/mise", ".local/share/fnm", ".local/share/gem", ".local/share/virtualenvs",
+    ".gitconfig", ".config/git",
 )  # fmt: skip
+_OF_ALL_PROGRAMS = (".local", ".local/share", ".local/state", ".config", ".cache", ".var")
+"""Folders at home where every program keeps something, mail and browsers too: `~/.local/bin` shows no more of them."""
+
 _TOOL_CACHES = (
     "pip", "uv", "go-build", "yarn", "pnpm", "pypoetry", "pipenv", "pre-commit", "ruff", "mypy", "black", "jedi",
     "node", "node-gyp", "deno", "bun", "typescript", "electron", "prisma", "ms-playwright", "puppeteer", "Cypress",
@@ -67,17 +72,23 @@ def system_view(environ: Mapping[str, str]) -> SystemView:
     return SystemView(tuple(folders), tuple(links), tuple(covered))
 
 
-def toolchain_folders(environ: Mapping[str, str], home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it."""
+def toolchain_folders(
+    environ: Mapping[str, str], home: str, *, roots: tuple[str, ...], secret: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it.
+
+    Of one in a `secret` folder (Docker puts `~/.docker/bin` into PATH) nothing but the programs belongs to it.
+    """
     candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
     candidates += [f"{home}/.cache/{name}" for name in _TOOL_CACHES]
     candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
     for entry in environ.get("PATH", "").split(":"):
         path = Path(entry)
         if path.is_absolute():
-            is_part = path.name in _PROGRAM_FOLDERS and not _is_wide(os.path.realpath(path.parent), home)
+            above = os.path.realpath(path.parent)
+            is_part = path.name in _PROGRAM_FOLDERS and not _is_wide(above, home) and not is_within(above, secret)
             candidates.append(str(path.parent if is_part else path))
-    return _existing(candidates, home, roots)
+    return tuple(path for path in _existing(candidates, home, roots) if path not in secret)
 
 
 def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,8 +108,10 @@ def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[
 
 
 def _is_wide(real: str, home: str) -> bool:
-    """Return whether a folder holds far more than a toolchain: home, what home lies in, or a folder of the root."""
-    return is_below(os.path.realpath(home), real) or real == "/" or str(Path(real).parent) == "/"
+    """Return whether a folder holds far more than a toolchain: home, what home lies in, what all programs share."""
+    if real == "/" or str(Path(real).parent) == "/" or is_below(os.path.realpath(home), real):
+        return True
+    return real in [os.path.realpath(f"{home}/{name}") for name in _OF_ALL_PROGRAMS]
 
 
 def python_folders() -> tuple[str, ...]:

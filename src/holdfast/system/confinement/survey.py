@@ -59,6 +59,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
     real = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
     python = python_folders() if level == "network" else ()
     secrets = {mask.path: mask for mask in (*credential_masks(home), *masks)}
+    folders = tuple(mask.path for mask in secrets.values() if mask.is_folder)
     return Confinement(
         level=level,
         cwd=os.path.realpath(cwd),
@@ -67,7 +68,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
         placeholders=os.path.realpath(placeholders),
         home=os.path.realpath(home),
         system=system_view(environ),
-        toolchains=tuple(dict.fromkeys((*toolchain_folders(environ, home, roots=real), *python))),
+        toolchains=tuple(dict.fromkeys((*toolchain_folders(environ, home, roots=real, secret=folders), *python))),
         git=tuple(git_folders(root) for root in real),
         caches=cache_folders(home, roots=real) if level != "read" else (),
         fixed=tuple(

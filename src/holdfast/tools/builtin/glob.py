@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
@@ -20,7 +21,6 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Visibility, Works
 from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _PATHS_MOST = 500
 

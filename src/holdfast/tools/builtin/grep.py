@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, open_regular, resolve
 from holdfast.system.threads import in_thread
 from holdfast.system.trusted_programs import trusted_program
 from holdfast.tool_calls import Effect
@@ -27,7 +28,6 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, open_regular, resolve
 
 if TYPE_CHECKING:
     import regex

@@ -108,14 +108,14 @@ def _closed(text: str) -> str:
 
 def _last(text: str) -> Token:
     """Return the last token of a Markdown text."""
-    from markdown_it.token import Token  # noqa: PLC0415 - 30 ms that only this form pays
+    from markdown_it.token import Token  # 30 ms that only this form pays
 
     return next(reversed(_parser().parse(text)), Token("", "", 0))
 
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - as above
+    from markdown_it import MarkdownIt
 
     return MarkdownIt().disable("inline")  # what is left open is known by the lines
 

@@ -111,7 +111,7 @@ def session_of(options: RunOptions) -> OpenSession:
     preload(options.endpoint(options.model))
     if summary is None:
         if options.mcp is not None:
-            from holdfast.ui.startup.mcp_servers import ask_new_servers  # noqa: PLC0415 - if there are servers
+            from holdfast.ui.startup.mcp_servers import ask_new_servers
 
             ask_new_servers(options.mcp, options.cwd)
         settings = options.settings_of(options.model)

@@ -46,7 +46,7 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
 
 def _judge_claude_servers(environ: Mapping[str, str], cwd: Path, *, trusted: bool) -> None:
     """Store the decision about the MCP servers of Claude Code as they are now. Raise `StorageFailed`."""
-    from holdfast.config.claude_servers import claude_path, claude_servers  # noqa: PLC0415 - for those who read them
+    from holdfast.config.claude_servers import claude_path, claude_servers
 
     path = claude_path(environ.get("HOME", ""))
     if path is None:

@@ -110,11 +110,11 @@ class SessionDisplay:
             case InUse():
                 offer_session_in_use(message, target)
             case TaskOutput(task=task, text=text):
-                from holdfast.ui.tui.widgets.help_pages import lines_page  # noqa: PLC0415 - few read it
+                from holdfast.ui.tui.widgets.help_pages import lines_page
 
                 target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case ServersShown():
-                from holdfast.ui.tui.pages.server_page import show_servers  # noqa: PLC0415 - likewise
+                from holdfast.ui.tui.pages.server_page import show_servers
 
                 show_servers(message, target)
             case CurrentConversation():

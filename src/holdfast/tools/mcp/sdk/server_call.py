@@ -202,7 +202,9 @@ class ServerCall:
             raise error
         if isinstance(error, MCPError):
             if is_end(error):
-                return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
+                return self._lost_output(
+                    await self._end() if self._over.is_set() else self._traffic.broken or reason_of(error)
+                )
             if why := _unreadable(error):
                 return self._unreadable_output(why)
             if error.error.message == _STATUS and (status := self._traffic.status):

@@ -22,8 +22,8 @@ def store_findings(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     if not url:
         return
     try:
-        from holdfast.fleet.postgres.database import place_of  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.server_health import server_health  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import place_of
+        from holdfast.fleet.postgres.server_health import server_health
     except ModuleNotFoundError as error:
         yield DoctorFinding(name=_NAME, level="fail", what=STORE_VARIABLE, todo=str(extra_missing(error)))
         return

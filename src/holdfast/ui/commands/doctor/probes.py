@@ -187,7 +187,7 @@ async def _servers(options: RunOptions, cwd: Path) -> list[DoctorFinding]:
     """Return a finding for each MCP server, which is started for it."""
     if options.mcp is None:
         return []
-    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - if there are servers
+    from holdfast.tools.mcp.discovery import ask_servers
 
     try:
         answers = await ask_servers(options.mcp, cwd=cwd, within=_SERVERS_WITHIN)

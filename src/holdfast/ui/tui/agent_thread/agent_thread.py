@@ -276,7 +276,7 @@ class AgentThread:
         self._project = options.project_of(session.cwd)
         emit = self.tasks.with_wake(with_conversation(self._send, lambda: agent.conversation))
         if options.config.title_model:
-            from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few users have a model for titles
+            from holdfast.agent.generated_title import GeneratedTitle
 
             self._title = GeneratedTitle(
                 options.config.title_model,
