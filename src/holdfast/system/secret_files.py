@@ -9,6 +9,7 @@ is only called so (`credentials.py`): a question about every file named after it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from holdfast.system.file_names import folded_path
 
@@ -69,6 +70,21 @@ def holds_secrets(path: str) -> bool:
     """Return whether a file with this path (its last parts count, in any case) is one that holds secrets."""
     *folders, name = folded_path(path).split("/")
     return any(_is_secret(folders, each) for each in _meant(name))
+
+
+_MARKS = re.compile(
+    r"\0[.#]|\.(?:env|pem|key|p8|p12|pfx|jks|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519|xmss)|deploy"
+    r"|netrc|credential|secret|account|kubeconfig|tfstate|tfvars"
+)
+"""What stands in the name of every file that holds secrets, if no folder on the way to it makes it one."""
+
+
+def perhaps_secret(folder: str, names: Iterable[str]) -> bool:
+    """Return False if none of the files of these names in a folder (its whole path) holds secrets. Fast for many."""
+    text = "\0" + "\0".join(names)
+    if not text.isascii() or _MARKS.search(text.lower()):
+        return True
+    return not (_FOLDERS | _FIRST).isdisjoint(folded_path(folder).split("/"))
 
 
 def _is_secret(folders: list[str], name: str) -> bool:
