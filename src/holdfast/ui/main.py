@@ -17,7 +17,8 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = _environ(argv) if environ is None else environ
-    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty():
+    is_short = argv[:1] == ["--version"] and not getattr(sys.stdout, "write_through", False)  # written by one flush
+    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty() and not is_short:
         from holdfast.ui.startup.standard_output import standard_output
 
         sys.stdout = standard_output(sys.stdout)
@@ -49,9 +50,9 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
             _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
         case BrokenPipeError():
-            from holdfast.ui.startup.standard_output import forget
+            from holdfast.ui.startup.standard_output import discard
 
-            forget(sys.stdout)
+            discard(sys.stdout)
             return EXIT_BROKEN_PIPE
         case FileNotFoundError(strerror=str() as why) if why.startswith("No usable temporary directory"):
             _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
@@ -148,6 +149,6 @@ def _write_line(stream: TextIO, text: str) -> None:
     try:
         print(printable(text), file=stream, flush=True)
     except OSError:  # nowhere to report it; the exit code shows the failure
-        from holdfast.ui.startup.standard_output import forget
+        from holdfast.ui.startup.standard_output import discard
 
-        forget(stream)
+        discard(stream)

@@ -120,7 +120,7 @@ def _copy_refusals(proxy: ProxyProcess) -> Thread:
     """Copy what the proxy refuses to the server's stderr, once for each host, as soon as it does. After every fork."""
     from threading import Thread
 
-    from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals  # noqa: PLC0415 - likewise
+    from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals
 
     def copy() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's, which waits

@@ -45,12 +45,12 @@ def standard_output(stream: TextIOWrapper) -> StandardOutput:
 
 def unwritable(stream: TextIO, error: OSError) -> StateError:
     """Return the failure for standard output that cannot be written."""
-    forget(stream)
+    discard(stream)
     return StateError(
         f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
     )
 
 
-def forget(stream: TextIO) -> None:
+def discard(stream: TextIO) -> None:
     """Redirect the stream to /dev/null: at exit, Python would try again, complain, and exit with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
