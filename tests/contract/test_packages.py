@@ -34,6 +34,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tools.workspace.file_links",
         "tools.workspace.git_repository",
         "tools.workspace.program_files",
+        "tools.workspace.real_paths",
     ),
     "core": (
         "session",
@@ -83,7 +84,6 @@ EXCEPTIONS: frozenset[str] = frozenset(
         "tools.toolbox -> tools.mcp.mcp_tools",
         "tools.toolbox -> tools.mcp.prompt_commands",
         "tools.toolbox -> tools.mcp.tool_declarations",
-        "tools.workspace.command_files -> tools.workspace.real_paths",
         "ui.headless.run -> ui.startup.mcp_servers",
         "ui.startup.run_options -> tools.mcp.prompt_commands",
         "ui.startup.run_options -> tools.mcp.tool_declarations",

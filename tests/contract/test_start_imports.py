@@ -114,7 +114,7 @@ class Start:
     """How many of holdfast's modules; raise it for a module that a start needs, and for nothing else."""
 
 
-VERSION = Start(name="--version", packages={}, later={}, most=3)
+VERSION = Start(name="--version", packages={}, later={}, most=4)
 PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=281)
 TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=256)
 

@@ -17,7 +17,7 @@ from holdfast.system.file_names import folded_path
 _EXAMPLES = r"(?:example|sample|template|dist|default|defaults|schema|test)"
 _DATA = r"(?:\.(?:json|ya?ml|toml|ini|cfg|conf|csv|xml|txt|db|env|properties))"
 _NAMES = re.compile(
-    rf"\.env(?!rc$)(?!(?:\..*)?\.{_EXAMPLES}$)(?:[.\-_].*)?"
+    rf"\.env(?:rc)?(?!(?:\..*)?\.{_EXAMPLES}$)(?:[.\-_].*)?"
     rf"|(?!(?:.*[.\-_])?{_EXAMPLES}\.env$).+\.env"
     r"|.*\.(?:pem|key|p8|p12|pfx|keystore|jks|kdbx|ppk|asc\.key)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss)(?:[._-](?!pub$).*)?|.*deploy[_-]?key"

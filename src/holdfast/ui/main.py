@@ -17,9 +17,8 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = _environ(argv) if environ is None else environ
-    is_short = argv[:1] == ["--version"] and not getattr(sys.stdout, "write_through", False)  # written by one flush
-    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty() and not is_short:
-        from holdfast.ui.startup.standard_output import standard_output
+    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty():
+        from holdfast.ui.standard_output import standard_output
 
         sys.stdout = standard_output(sys.stdout)
     for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -50,9 +49,9 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
             _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
         case BrokenPipeError():
-            from holdfast.ui.startup.standard_output import discard
+            from holdfast.ui.standard_output import write_nowhere
 
-            discard(sys.stdout)
+            write_nowhere(sys.stdout)
             return EXIT_BROKEN_PIPE
         case FileNotFoundError(strerror=str() as why) if why.startswith("No usable temporary directory"):
             _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
@@ -137,7 +136,7 @@ def _flush_stdout(code: int) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:  # of a terminal, or of a stream that is not Python's
-        from holdfast.ui.startup.standard_output import unwritable
+        from holdfast.ui.standard_output import unwritable
 
         raise unwritable(sys.stdout, error) from error
     return code
@@ -149,6 +148,6 @@ def _write_line(stream: TextIO, text: str) -> None:
     try:
         print(printable(text), file=stream, flush=True)
     except OSError:  # nowhere to report it; the exit code shows the failure
-        from holdfast.ui.startup.standard_output import discard
+        from holdfast.ui.standard_output import write_nowhere
 
-        discard(stream)
+        write_nowhere(stream)

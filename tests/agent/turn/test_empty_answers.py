@@ -204,7 +204,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("text", STEPS)
-async def test_a_step_that_is_not_done_is_told_and_stays_an_answer(text: str) -> None:
+async def test_the_user_reads_that_a_step_is_not_done_and_it_stays_an_answer(text: str) -> None:
     look = says("look", "seen")
     rig = Rig(ScriptedModel([[Say(text)]]), [look])
     rig.store.append([ToolsChanged(tools=(look.schema,))], expected=1)

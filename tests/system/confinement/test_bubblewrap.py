@@ -143,10 +143,10 @@ def test_a_toolchain_that_another_one_shows_is_not_mounted_again() -> None:
 @pytest.mark.parametrize("sees_disk", [False, True])
 def test_a_secret_folder_is_never_a_toolchain_and_hides_what_surrounds_one(*, sees_disk: bool) -> None:
     masks = (Mask("/h/u/.x/secret", is_folder=True), Mask("/h/u/.docker", is_folder=True))
-    toolchains = ("/h/u/.x", "/h/u/.x/secret/bin", "/h/u/.docker")
+    toolchains = ("/h/u/.x", "/h/u/.x/secret/bin", "/h/u/.docker", "/h/u/.docker/bin")
     described = PLAIN._replace(level="workspace", sees_disk=sees_disk, toolchains=toolchains, masks=masks)
     assert ("--ro-bind", "/h/u/.docker") not in mounts(described)
-    assert ("--tmpfs", "/h/u/.docker") in mounts(described)
+    assert position(described, "--tmpfs", "/h/u/.docker") < position(described, "--ro-bind", "/h/u/.docker/bin")
     hidden = position(described, "--tmpfs", "/h/u/.x/secret")
     assert hidden < position(described, "--ro-bind", "/h/u/.x/secret/bin")
     assert sees_disk or position(described, "--ro-bind", "/h/u/.x") < hidden

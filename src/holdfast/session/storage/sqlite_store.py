@@ -19,7 +19,8 @@ from holdfast.session.journal.store import Finding, Reading, StoredEntry, confli
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease, raise_if_busy
-from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
+from holdfast.session.storage.resting_journal import resting_rows, resting_rows_of
+from holdfast.session.storage.row_codec import StoredRow, checksum, single_rows, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
 from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, STREAMED, make_folder, sync_path
@@ -251,7 +252,7 @@ def _claimed(folder: Path) -> Lease:
 
 
 def read_copy(folder: Path) -> Reading:
-    """Return the content of the session in `folder` from a private copy, without the lease.
+    """Return the content of the session in `folder` without the lease: from a private copy, unless it is at rest.
 
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
@@ -262,6 +263,16 @@ def read_copy(folder: Path) -> Reading:
     if (streamed := _left_streaming(folder, rows)) is not None:
         records += (StoredEntry(seq=streamed.seq, at=streamed.at, entry=decode(streamed.body)),)
     return Reading(records=records, findings=findings + reading.findings)
+
+
+def read_rows_of(folder: Path, kinds: Sequence[str], *, first: str) -> tuple[StoredEntry, ...] | None:
+    """Return the entries of these kinds and the first one of the kind `first`, None if all must be read.
+
+    Each is verified by itself; the others are not read. Raises `SessionUnknown`.
+    """
+    path = _present(folder)
+    rows = None if path.name == NEW or (folder / STREAMED).exists() else resting_rows_of(path, kinds, first=first)
+    return None if rows is None else single_rows(rows, Blobs(folder / BLOBS))
 
 
 def complete_rows(folder: Path) -> tuple[StoredRow, ...]:
@@ -305,8 +316,11 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
 
 
 def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:
-    """Return the rows of a private copy, and findings about unusable files."""
+    """Return the rows of the database at rest or of a private copy, and findings about unusable files."""
     source, findings = _readable(folder)
+    at_rest = resting_rows(source)
+    if at_rest is not None:
+        return at_rest, findings
     rows: Sequence[Sequence[object]] = ()
     with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
         for attempt in range(_COPIES):

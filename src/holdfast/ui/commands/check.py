@@ -28,8 +28,8 @@ from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
+from holdfast.ui.standard_output import unwritable
 from holdfast.ui.startup.arguments import Parser
-from holdfast.ui.startup.standard_output import unwritable
 
 _SHOWN = 60  # characters of a text in a diff
 

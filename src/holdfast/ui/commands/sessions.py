@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, TextIO, cast
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
 
 _SHOWN_LINES = 6
+_PAGE = 100
+"""Sessions that a list prints, unless it is told how many."""
+_MOST_DIGITS = 9
 
 
 MOVE_COMMANDS = ("push", "pull", "backup")
@@ -61,6 +65,8 @@ class _Arguments(MoveArguments):
     json: bool
     all: bool
     force: bool
+    limit: int | None
+    after: str
 
 
 def main(
@@ -100,10 +106,10 @@ def command_parser() -> argparse.ArgumentParser:
     add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="include all directories")
     add.add_argument("--trash", action="store_true", help="list the sessions in the trash, of all directories")
-    add.add_argument("--json", action="store_true")
+    _add_page(add)
     add = commands.add_parser("search", help="search the texts of all sessions", allow_abbrev=False)
     add.add_argument("words", metavar="WORDS", nargs="+", help="words that all occur in the session")
-    add.add_argument("--json", action="store_true")
+    _add_page(add)
     add = commands.add_parser("show", help="show the transcript of a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
@@ -147,6 +153,21 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_page(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose a part of a long list."""
+    shown = f"list at most N (default: {_PAGE}; with --json: all)"
+    command.add_argument("--limit", metavar="N", type=_count, help=shown)
+    command.add_argument("--after", metavar="ID", default="", help="list those after this one")
+    command.add_argument("--json", action="store_true")
+
+
+def _count(text: str) -> int:
+    """Return the number of sessions to list."""
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) <= _MOST_DIGITS and int(text)):
+        raise argparse.ArgumentTypeError(f"invalid number {text[:20]!r} (expected 1 to {10**_MOST_DIGITS - 1})")
+    return int(text)
+
+
 def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """Rename or delete a session that no other process has open."""
     session = catalog.find(arguments.session, free=True).id
@@ -170,11 +191,15 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     everywhere = catalog.trashed() if arguments.trash else catalog.all()
     listed = list(everywhere) if arguments.trash else _selected(everywhere, arguments)
+    rest = _after(listed, arguments.after)
+    page = rest[: _limit(arguments)]
     if arguments.json:
-        print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
+        print(json.dumps(msgspec.to_builtins(page), indent=2), file=stdout)
     elif listed:
-        for line in _table(listed, width=columns(), now=time.time()):
+        for line in _table(page, width=columns(), now=time.time()):
             print(line, file=stdout)
+        if left := len(rest) - len(page):
+            print(f"{left:,} more: add --after {page[-1].id} or --limit N", file=stdout)
     elif arguments.trash:
         print("The trash is empty.", file=stdout)
     elif everywhere:
@@ -188,20 +213,37 @@ def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """Print the sessions that contain all the words, most recently used first, each as soon as it is found."""
     from holdfast.session.session_search import search_sessions
 
-    words, now, nothing = " ".join(arguments.words), time.time(), True
-    found = search_sessions(catalog, words, catalog.all())
+    words, now, last = " ".join(arguments.words), time.time(), ""
+    limit = _limit(arguments)
+    found = search_sessions(catalog, words, _after(catalog.all(), arguments.after))
     if arguments.json:
-        print(json.dumps(msgspec.to_builtins(list(found)), indent=2), file=stdout)
+        print(json.dumps(msgspec.to_builtins(list(islice(found, limit))), indent=2), file=stdout)
         return EXIT_OK
-    for each in found:
-        nothing, summary = False, each.summary
+    for number, each in enumerate(found):
+        if number == limit:
+            print(f"There are more: add --after {last} or --limit N", file=stdout)
+            break
+        summary, last = each.summary, each.summary.id
         facts = (summary.id, age(now - summary.modified), home(summary.cwd) or "-", single_line(summary.title) or "-")
         print(printable("  ".join(facts)), file=stdout)
         if each.excerpt:
             print(f"    {printable(each.excerpt)}", file=stdout)
-    if nothing:
+    if not last:
         print(f"No session contains {' and '.join(repr(word) for word in words.split())}.", file=stdout)
     return EXIT_OK
+
+
+def _limit(arguments: _Arguments) -> int | None:
+    """Return how many sessions to print, None for all."""
+    return arguments.limit or (None if arguments.json else _PAGE)
+
+
+def _after(summaries: Sequence[SessionSummary], session: str) -> Sequence[SessionSummary]:
+    """Return the sessions after the one with this ID, all of them if it is ""."""
+    at = next((at for at, each in enumerate(summaries, 1) if each.id == session), 0)
+    if session and not at:
+        raise UsageError(f"Session {session!r} is not in this list. Pass --after an ID that it shows, in full.")
+    return summaries[at:]
 
 
 def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -55,10 +56,13 @@ class Departure(msgspec.Struct, frozen=True):
 class Commands:
     """Runs the commands of one session; `usable` raises if a model cannot be used."""
 
-    def __init__(self, agent: Agent, session: str, *, usable: Callable[[str], object], sandbox: SandboxMode) -> None:
+    def __init__(
+        self, agent: Agent, session: str, *, usable: Callable[[str], object], sandbox: SandboxMode, cwd: Path
+    ) -> None:
         self._agent = agent
         self._sandbox: SandboxMode = sandbox
         self._session = session
+        self._cwd = cwd
         self._usable = usable
 
     async def run(self, line: str) -> Departure | list[str]:
@@ -125,7 +129,7 @@ class Commands:
     def _sandbox_line(self) -> str:
         from holdfast.ui.view.sandbox_line import tried_sandbox_line
 
-        return tried_sandbox_line(self._sandbox, self._agent.mode, os.environ)
+        return tried_sandbox_line(self._sandbox, self._agent.mode, os.environ, self._cwd)
 
     def _status(self) -> Iterator[str]:
         conversation = self._agent.conversation

@@ -66,7 +66,9 @@ class PlainConversation:
         self._reader = LineReader(sys.stdin.fileno(), loop)
         self._watch = TurnWatch()
         self._agent = agent_of(options, session, emit=self._emit, log=log, ask=self._ask)
-        self._commands = Commands(self._agent, session.id, usable=options.endpoint, sandbox=options.config.sandbox)
+        self._commands = Commands(
+            self._agent, session.id, usable=options.endpoint, sandbox=options.config.sandbox, cwd=session.cwd
+        )
         self._question: TypedQuestion | None = None
         self._answer: asyncio.Future[ApprovalAnswer] | None = None
         self._turn: asyncio.Future[TurnEnded | None] | None = None

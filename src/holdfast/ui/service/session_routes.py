@@ -36,7 +36,7 @@ class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the sessions, most recently used first."""
+    """Answer with the sessions, most recently used first; with no body if they are those that the client has."""
     del caller
     requested = request.query_params.get("state")
     state = offered_word(FLEET_STATES, requested)
@@ -45,7 +45,13 @@ async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
     limit = _number(request, "limit", 200, most=_MOST_LISTED)
     after = request.query_params.get("after", "")
     found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
-    return json_response({"sessions": found})
+    response = json_response({"sessions": found})
+    tag = f'"{sha256(response.body).hexdigest()[:32]}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return response
 
 
 async def begin_session(api: Api, request: Request, caller: Caller) -> Response:

@@ -210,7 +210,7 @@ def _sandbox(target: CommandTarget) -> str:
     from holdfast.ui.view.sandbox_line import tried_sandbox_line
 
     controller = target.controller
-    return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ)
+    return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ, controller.cwd)
 
 
 def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ class _EventSize:
 
     def __init__(self) -> None:
         self._event = MessageSize()
-        self._has_field = False  # whether a line of the event is no comment
+        self._has_content = False  # whether a line of the event is no comment
         self._begins = True  # whether the line begins
         self._return = b""  # the end of a piece, which is one line's end with the next piece, or alone
         self._line_begins = True
@@ -69,15 +69,15 @@ class _EventSize:
             return why
         for line in more:
             if self._line_begins:
-                self._event = MessageSize(0 if self._has_field else self._event.size)
-                self._has_field = False
+                self._event = MessageSize(0 if self._has_content else self._event.size)
+                self._has_content = False
             self._line_begins = self._begins = True
             if why := self._part(line):
                 return why
         return ""
 
     def _part(self, line: bytes) -> str:
-        self._has_field = self._has_field or (self._begins and line[:1] not in (b"", b":"))
+        self._has_content = self._has_content or (self._begins and line[:1] not in (b"", b":"))
         self._line_begins = self._line_begins and not line
         self._begins = self._begins and not line
         return self._event.fault(line) if line else ""

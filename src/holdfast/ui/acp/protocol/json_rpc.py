@@ -90,7 +90,7 @@ def message_of(line: bytes) -> RpcMessage | None:
     if not line.strip():
         return None
     if is_too_complex(line):
-        return RpcFault(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less.")
+        return _fault(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less.", line)
     try:
         message = convert_value(_decoded(line), _Message)
     except msgspec.ValidationError as error:

@@ -55,7 +55,7 @@ def _found(what: str | None, environ: Mapping[str, str]) -> list[DoctorFinding]:
     if what == "sandbox":
         from holdfast.ui.commands.doctor.sandbox import examine_sandbox
 
-        return examine_sandbox(environ)
+        return examine_sandbox(environ, working_directory(None))
     from holdfast.ui.commands.doctor.probes import examine_machine
 
     return asyncio.run(examine_machine(environ, working_directory(None)))

@@ -130,7 +130,7 @@ def _permissions(target: CommandTarget, rest: str) -> None:
 
             sandbox = target.controller.options.config.sandbox
             target.dialogs.in_background(
-                lambda: tried_sandbox_line(sandbox, now, os.environ),
+                lambda: tried_sandbox_line(sandbox, now, os.environ, target.controller.cwd),
                 lambda line: target.dialogs.read(lines_page("Sandbox", [line])),
             )
         elif what == "mode":

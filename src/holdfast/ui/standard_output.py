@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from io import FileIO, TextIOWrapper
-from typing import TextIO
 
-from holdfast.errors import StateError
+from holdfast import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from holdfast.errors import StateError
 
 
 class StandardOutput(TextIOWrapper):
@@ -45,12 +49,14 @@ def standard_output(stream: TextIOWrapper) -> StandardOutput:
 
 def unwritable(stream: TextIO, error: OSError) -> StateError:
     """Return the failure for standard output that cannot be written."""
-    discard(stream)
+    from holdfast.errors import StateError
+
+    write_nowhere(stream)
     return StateError(
         f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
     )
 
 
-def discard(stream: TextIO) -> None:
+def write_nowhere(stream: TextIO) -> None:
     """Redirect the stream to /dev/null: at exit, Python would try again, complain, and exit with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
