@@ -39,6 +39,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "core": (
         "session",
         "tools",
+        "tools.mcp.form_fields",
         "tools.mcp.sign_in",
         "tools.mcp.tool_names",
         "config",
@@ -60,7 +61,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "ui.startup.mcp_servers",
         "ui.startup.server_lists",
         "ui.tui.pages.server_page",
-        "agent.turn.server_questions",
     ),
     "pydantic-ai": ("history.formats.pydantic_ai", "providers.pydantic_ai"),
     "check": (
@@ -78,12 +78,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 
 EXCEPTIONS: frozenset[str] = frozenset(
     {
-        "agent.recovery.recovery -> tools.mcp.tool_declarations",
-        "agent.turn.tool_runner -> agent.turn.server_questions",
-        "tools.toolbox -> tools.mcp.connections",
-        "tools.toolbox -> tools.mcp.mcp_tools",
-        "tools.toolbox -> tools.mcp.prompt_commands",
-        "tools.toolbox -> tools.mcp.tool_declarations",
         "ui.headless.run -> ui.startup.mcp_servers",
         "ui.startup.run_options -> tools.mcp.prompt_commands",
         "ui.startup.run_options -> tools.mcp.tool_declarations",
