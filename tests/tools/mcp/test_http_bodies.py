@@ -90,10 +90,8 @@ def test_any_body_ends(pieces: list[bytes], encoding: str, stream: bool) -> None
 
 def test_comments_without_an_event_count_for_the_next() -> None:
     comments = [b": ", b"x" * (MEGABYTE - 2), b"\n\n"]
-    assert fault(comments * 32, EVENTS) == ""
     assert fault([*comments * 32, b": x\n"], EVENTS) == TOO_LARGE
-    assert fault([*comments * 20, b"data: {}\n\n", *comments * 20], EVENTS) == ""
-    assert fault([*comments * 20, b"event", b": x\n\n", *comments * 20], EVENTS) == ""
+    assert fault([*comments * 17, b"data: {}\n\n", *comments * 17], EVENTS) == ""
     assert fault([b": ping\n\n" * 1000] * 101, EVENTS) == ""
 
 
