@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from holdfast.system.confinement.description import Mask, is_within
-from holdfast.system.confinement.machine import is_far_too_wide, masks_of
+from holdfast.system.confinement.machine import is_too_wide, masks_of
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME
 
 _SYSTEM_SECRETS = (
@@ -143,7 +143,7 @@ def _by_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _is_alone(real: str, home: str, roots: tuple[str, ...]) -> bool:
     """Return whether nothing but credentials would be hidden with a path."""
-    return not is_far_too_wide(real, home) and not is_within(real, roots)
+    return not is_too_wide(real, home) and not is_within(real, roots)
 
 
 def _spelt(home: str, entries: Iterable[str]) -> Iterator[str]:
