@@ -90,15 +90,13 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
-        from holdfast.system.trusted_programs import trusted_program
         from holdfast.tools.arguments.tolerant_tool import ToolNames
         from holdfast.tools.builtin.builtin_tools import builtin_tools
 
-        run = self._supervisors.capture if trusted_program("rg", self._workspace.root) else None
         tools = builtin_tools(
             self._workspace,
             self._supervisors,
-            search=run,
+            search=self._supervisors.capture,
             networks=self._networks,
             backend=self._backend,
             sandbox=None if self._wrap else self._sandbox,

@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 
 from holdfast.agent.events import Event, Fact, TurnFailed
+from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, Rewound, Titled
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.text import literal
@@ -18,20 +19,13 @@ from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
     ApprovalClosed,
     ApprovalRequested,
-    Busy,
-    Closed,
     CurrentConversation,
     ErrorMessage,
-    Idle,
     InputAccepted,
     InputReturned,
-    InUse,
-    Refused,
-    ServersShown,
+    PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
-    TaskOutput,
-    Window,
 )
 from holdfast.ui.tui.choices import CommandTarget, offer_session_in_use
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
@@ -105,7 +99,7 @@ class SessionDisplay:
                 widgets.approval.close()
                 target.composer.take_over()
                 self._ticks(True)  # noqa: FBT003 - the only question
-            case Refused(text=text, message=reason):
+            case PromptRefused(text=text, message=reason):
                 target.composer.give_back(text)
                 target.dialogs.notify(reason, also=True)
             case InputReturned(text=text):
