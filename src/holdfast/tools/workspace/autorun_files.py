@@ -37,13 +37,13 @@ class Autorun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    about: str
+    subject: str
     rows: tuple[Autorun, ...]
 
 
-TABLE = Path(__file__).with_name("autorun_files.json")
+_FILE = Path(__file__).with_name("autorun_files.json")
 
-AUTORUN_FILES = tuple(row for group in decode_json(TABLE.read_bytes(), tuple[_Group, ...]) for row in group.rows)
+AUTORUN_FILES = tuple(row for group in decode_json(_FILE.read_bytes(), tuple[_Group, ...]) for row in group.rows)
 
 
 def _expression(names: str) -> re.Pattern[str]:
