@@ -171,7 +171,7 @@ def test_two_processes_search_and_one_is_killed_while_it_writes(catalog: Catalog
 
 @law()
 @given(text=st.text(max_size=200), words=st.lists(st.text(min_size=1, max_size=6), max_size=3), data=st.data())
-def test_no_text_is_without_the_bits_of_its_own_words(text: str, words: list[str], data: st.DataObject) -> None:
+def test_no_text_is_without_the_bits_of_its_words(text: str, words: list[str], data: st.DataObject) -> None:
     """Law: whatever is a part of a text has its bits in the text's row."""
     folded = " ".join([text, *words]).casefold()
     begin = data.draw(st.integers(0, len(folded)))
