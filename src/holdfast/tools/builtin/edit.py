@@ -19,7 +19,7 @@ from holdfast.tools.patches.loose_match import find_loosely
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
 from holdfast.tools.workspace.atomic_write import (
-    LARGEST_EDITED,
+    LARGEST_EDITED_FILE,
     LARGEST_FILE,
     FileDiff,
     change_plan,
@@ -78,13 +78,13 @@ def _numbered_part(number: int, of: int) -> str:
 
 
 def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Plan:
-    existing = read_existing(place, most=LARGEST_EDITED)
+    existing = read_existing(place, most=LARGEST_EDITED_FILE)
     if existing is None:
         with as_tool_failure(place):  # it lists the existing names
             raise FileNotFoundError
     if existing.content is None:
         msg = (
-            f"File {place.name!r} is too large: {existing.size:,} bytes (at most {LARGEST_EDITED:,}, because an edit "
+            f"File {place.name!r} is too large: {existing.size:,} bytes (at most {LARGEST_EDITED_FILE:,}, because an edit "
             "holds it in memory several times). Use bash to change it."
         )
         raise ToolFailed(msg)

@@ -36,7 +36,7 @@ from holdfast.tools.workspace.file_links import other_name
 LARGEST_FILE = 10_000_000
 """The largest file, in bytes, that is held in memory as text, compared and patched."""
 
-LARGEST_EDITED = 64_000_000
+LARGEST_EDITED_FILE = 64_000_000
 """The largest file, in bytes, that is edited: it is held in memory four times, as bytes and text, before and after."""
 
 LARGEST_REPLACED = 100_000_000
