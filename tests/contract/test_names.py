@@ -22,11 +22,12 @@ ONE_FOR_EACH = {
     "check": "each protocol of the scripted provider checks a body; `holdfast.history.check` checks a document",
     "main": "each command, and each program of a process of its own, begins here",
     "command_parser": "each command describes its own words",
+    "Rename": "a command of a session, and an edit of a document",
     "T": "a type variable",
 }
 """The public names that several modules have, and why."""
 
-NOUNS = {"testing", "pairing", "thinking", "keyring", "mapping", "listing"}
+NOUNS = {"testing", "pairing", "thinking", "keyring", "mapping", "listing", "opening"}
 """Nouns that look like a gerund or a participle."""
 
 MOST_FILES = 20

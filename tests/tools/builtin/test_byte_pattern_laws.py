@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import regex
 
-from holdfast.tools.builtin.byte_pattern import LONGEST_TRANSLATED, byte_pattern, for_ripgrep
+from holdfast.tools.builtin.byte_pattern import LONGEST_TRANSLATED, byte_pattern, for_ripgrep, is_quick
 from skips import needs
 from tiers import SEED, TIER
 
 PATTERNS = {"quick": 160, "wider": 400, "deep": 2_000}[TIER]
 
-PIECES = ["a", "b", "k", "s", "i", "é", "ß", "K", "ſ", "foo", "_", "1", " ", "-", "x&y", "/", "#", "=", ",", "<", "~"]
+PIECES = ["a", "b", "k", "s", "i", "é", "ß", "K", "ſ", "foo", "_", "1", " ", "-", "x&y", "/", "#", "=", ",", "<", "~"]  # noqa: RUF001 - the long s is one without case
 ESCAPES = [r"\d", r"\w", r"\W", r"\s", r"\S", r"\D", r"\.", r"\(", r"\[", r"\]", r"\}", r"\{", r"\\", r"\-", r"\x41"]
 ESCAPES += [r"\t", r"\p{L}", r"\u00e9", r"\*", r"\$", r"\^", r"\|", r"\/", r"\"", "."]
 SETS = [
@@ -181,3 +181,21 @@ def test_what_the_table_does_not_have_is_not_translated(pattern: str) -> None:
 )
 def test_usual_expressions_stay_exact(pattern: str, expected: str | None) -> None:
     assert byte_pattern(pattern, ignore_case=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("needle", True),
+        (r"def \w+\(", True),
+        ("import|export", True),
+        ("(needle)", True),
+        ("(a|aa)+$", False),
+        ("(aa)*b", False),
+        ("a*a*b", False),
+        ("(a|b)(a|b)", False),
+        (r"(?<=a)b", False),
+    ],
+)
+def test_only_a_pattern_with_one_repeat_of_one_character_is_quick(pattern: str, *, expected: bool) -> None:
+    assert is_quick(pattern) == expected

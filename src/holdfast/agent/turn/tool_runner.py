@@ -15,12 +15,12 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.call_questions import call_question, offered_patterns
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
@@ -28,7 +28,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, may_tell, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
@@ -316,6 +316,7 @@ class Calls:
             tasks=tasks,
             mode=policy.mode,
             may_read=read_filter(plan, policy, tool=self._tool_name(part, plan)),
+            has_read_rules=has_read_rules(policy),
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
             pending_request=waits,

@@ -36,7 +36,6 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.own_instructions import session_instructions, session_system
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
@@ -91,6 +90,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def mode(self) -> Mode:
         return self.config.permission_mode
+
+    @property
+    def model_chosen(self) -> bool:
+        """Return whether the command line names the model: a resumed session then does not keep its own."""
+        return bool(self.arguments.model)
 
     @property
     def mode_chosen(self) -> bool:
@@ -273,6 +277,7 @@ def run_options(
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()
+    system, instructions = _own_instructions(arguments)
     return RunOptions(
         cwd=cwd,
         environ=environ,
@@ -286,12 +291,27 @@ def run_options(
         notices=tuple(notices),
         project=project,
         resumed=resumed,
-        system=session_system(arguments),
-        instructions=session_instructions(arguments),
+        system=system,
+        instructions=instructions,
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,
         mcp=mcp,
     )
+
+
+def _own_instructions(arguments: Arguments) -> tuple[str, str]:
+    """Return the user's own system prompt, and the end of it, as the command line has them."""
+    given = (
+        arguments.system_prompt,
+        arguments.system_prompt_file,
+        arguments.append_system_prompt,
+        arguments.append_system_prompt_file,
+    )
+    if all(each is None for each in given):
+        return "", ""
+    from holdfast.ui.startup.own_instructions import session_instructions, session_system
+
+    return session_system(arguments), session_instructions(arguments)
 
 
 def _mcp(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.errors import UsageError
 from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.model_settings import settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.ui.tui.choices import (
     CommandTarget,
@@ -25,7 +26,6 @@ from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.widgets.help_pages import help_pages, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.view.columns import home
-from holdfast.ui.view.sentences import settings_text
 
 if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
@@ -207,7 +207,7 @@ def _show_status(target: CommandTarget, _rest: str) -> None:
 
 
 def _sandbox(target: CommandTarget) -> str:
-    from holdfast.ui.view.sandbox_line import tried_sandbox_line
+    from holdfast.host.sandbox_line import tried_sandbox_line
 
     controller = target.controller
     return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ, controller.cwd)

@@ -126,7 +126,7 @@ def _permissions(target: CommandTarget, rest: str) -> None:
             shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
             target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
         elif what == "sandbox":
-            from holdfast.ui.view.sandbox_line import tried_sandbox_line
+            from holdfast.host.sandbox_line import tried_sandbox_line
 
             sandbox = target.controller.options.config.sandbox
             target.dialogs.in_background(
