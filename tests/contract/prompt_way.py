@@ -65,7 +65,7 @@ class Traced(NamedTuple):
 
 def traced(home: Path) -> Traced:
     """Type a prompt on the screen and return its ways, when it was sent, answered and drawn."""
-    (home / "work").mkdir()
+    (home / "work").mkdir(parents=True)
     report = home / "report"
     inherited = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     with ScriptedProvider([[Say(ANSWER)]]) as provider:
@@ -75,7 +75,7 @@ def traced(home: Path) -> Traced:
             terminal.seen(screen.PROMPT, timeout=HANGS)
             terminal.send(f"say {MARKER}".encode())
             terminal.seen(MARKER.encode(), timeout=HANGS)
-            terminal.quiet(0.2)
+            terminal.quiet(0.5)
             os.kill(terminal.pid, signal.SIGUSR1)
             eventually(Path(f"{report}.begun").exists)
             place = terminal.now

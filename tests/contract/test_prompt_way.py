@@ -10,24 +10,37 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from prompt_way import Call, traced
+from prompt_way import Call, Traced, Way, traced
 from trace_program import DEPTH, MARKER, SOURCE, Trace, holds_marker, object_holds_marker
 
-MOST_OUT = (101, 46)
+MOST_OUT = (94, 42)
 """The most functions and files on the way to the provider; lower them when it gets shorter."""
 
 MOST_DRAWN = (53, 18)
 """The most functions and files that draw the prompt."""
 
 
+def is_short(found: Traced) -> bool:
+    """Return whether neither way is longer than it may be."""
+    out, drawn = ((way.functions, way.files) for way in (found.out, found.drawn))
+    return all(most >= number for most, number in zip((*MOST_OUT, *MOST_DRAWN), (*out, *drawn), strict=True))
+
+
 def test_the_way_of_a_prompt_does_not_grow(tmp_path: Path) -> None:
-    """Run `PYTHONPATH=tests:bench python tests/contract/prompt_way.py` for the list of the functions."""
-    found = traced(tmp_path)
-    assert found.sent, "no call outside of holdfast was handed the bytes of the prompt"
-    assert 20 < found.out.functions <= MOST_OUT[0]
-    assert 10 < found.out.files <= MOST_OUT[1]
-    assert 10 < found.drawn.functions <= MOST_DRAWN[0]
-    assert 5 < found.drawn.files <= MOST_DRAWN[1]
+    """Run `PYTHONPATH=tests:bench python tests/contract/prompt_way.py` for the list of the functions.
+
+    A frame that the screen draws just then adds to a way, and nothing takes from it: the shortest of five counts.
+    """
+    found = traced(tmp_path / "first")
+    for attempt in ("second", "third", "fourth", "fifth"):
+        assert found.sent, "no call outside of holdfast was handed the bytes of the prompt"
+        assert found.out.functions > 20
+        assert found.drawn.functions > 10
+        if not is_short(found):
+            found = traced(tmp_path / attempt)
+    assert is_short(found), (
+        f"out {found.out.functions}, {found.out.files}; drawn {found.drawn.functions}, {found.drawn.files}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,3 +102,12 @@ def test_a_trace_lists_what_is_handed_the_prompt_until_it_is_sent() -> None:
 def test_an_object_that_was_given_the_marker_is_found() -> None:
     assert object_holds_marker(SimpleNamespace(content=[MARKER]))
     assert not object_holds_marker(SimpleNamespace(content="hello"))
+
+
+def test_a_longer_way_is_found() -> None:
+    def way(functions: int, files: int) -> Way:
+        return Way([Call(f"m{at % files}.py", f"f{at}") for at in range(functions)])
+
+    assert is_short(Traced(sent=True, out=way(*MOST_OUT), drawn=way(*MOST_DRAWN)))
+    assert not is_short(Traced(sent=True, out=way(MOST_OUT[0] + 1, MOST_OUT[1]), drawn=way(*MOST_DRAWN)))
+    assert not is_short(Traced(sent=True, out=way(*MOST_OUT), drawn=way(MOST_DRAWN[0], MOST_DRAWN[1] + 1)))

@@ -1,9 +1,10 @@
 """Runs holdfast and reports what a marked prompt passes through: `python trace_program.py FILE WORDS...`.
 
 A function counts if one of its arguments holds the marker, as text, as bytes, in a container or in a struct, or if its
-object does so directly: what was given to an object is passed to its methods too. The trace begins at SIGUSR1, and the
-way out ends at the first call outside of holdfast that gets bytes with the marker, which is the HTTP client. What
-draws the prompt is traced until SIGUSR2; then the report is written, a line for each call: file, function, part.
+object was handed it before and keeps it: what is given to an object is passed to its methods too. After SIGUSR1, the
+trace begins when Enter arrives: with the first call that gets its byte. The way out ends at the first call outside of
+holdfast that gets bytes with the marker, which is the HTTP client. What draws the prompt is traced until SIGUSR2; then
+the report is written, a line for each call: file, function, part.
 """
 
 import signal
@@ -56,36 +57,48 @@ class Trace:
     """The calls on the way of the prompt, as a profile function."""
 
     def __init__(self) -> None:
+        self.awaits_enter = False
+        """Whether the trace begins when Enter arrives."""
         self.on = False
         self.sent = False
         self.handed_over = False
         """Whether another thread has the prompt."""
         self.step_draws = False
         """Whether the present step of the screen's loop began after that: it draws the prompt."""
+        self.owners: dict[int, object] = {}
+        """The objects that were handed the marker, by their ids."""
         self.rows: list[tuple[str, str, str]] = []
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         """Look at a call."""
         del argument
-        if not self.on or event != "call":
+        if not (self.on or self.awaits_enter) or event != "call":
             return
         code = frame.f_code
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if not self.on:
+            self.on = any(self._is_enter(frame.f_locals.get(name)) for name in names)
+            return
         main = threading.current_thread() is threading.main_thread()
         if main and code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
             self.step_draws = self.handed_over
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if not code.co_filename.startswith(SOURCE):
             if not self.sent and any(self._is_marked_bytes(frame.f_locals.get(name)) for name in names):
                 self.sent = True
         elif (code.co_name == "<lambda>" or code.co_name[0] != "<") and (main or not self.sent):
             values = frame.f_locals
-            if any(
-                object_holds_marker(values.get(name)) if name == "self" else holds_marker(values.get(name), DEPTH)
-                for name in names
-            ):
+            is_argument = any(holds_marker(values.get(name), DEPTH) for name in names if name != "self")
+            owner = values.get("self") if names[:1] == ("self",) else None
+            if is_argument and owner is not None:
+                self.owners[id(owner)] = owner
+            if is_argument or (id(owner) in self.owners and object_holds_marker(owner)):
                 self.handed_over |= not main
                 part = "drawn" if main and self.step_draws else "out"
                 self.rows.append((code.co_filename.removeprefix(SOURCE), code.co_qualname, part))
+
+    @staticmethod
+    def _is_enter(value: object) -> bool:
+        return value.endswith("\r") if isinstance(value, str) else isinstance(value, bytes) and value.endswith(b"\r")
 
     @staticmethod
     def _is_marked_bytes(value: object) -> bool:
@@ -98,12 +111,12 @@ def trace_run(file: str) -> int:
 
     def begin(number: int, frame: FrameType | None) -> None:
         del number, frame
-        trace.on = True
+        trace.awaits_enter = True
         Path(f"{file}.begun").touch()
 
     def report(number: int, frame: FrameType | None) -> None:
         del number, frame
-        trace.on = False
+        trace.on = trace.awaits_enter = False
         rows = [f"sent {trace.sent} -", *(" ".join(row) for row in trace.rows)]
         Path(f"{file}~").write_text("\n".join(rows), encoding="utf-8")
         Path(f"{file}~").replace(file)
