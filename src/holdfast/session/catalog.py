@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +141,7 @@ class Catalog:
 
     def latest(self, cwd: Path, *, free: bool = False) -> SessionSummary | None:
         """Return the most recently used session of the directory `cwd`, None if there is none; `free` as in `find`."""
-        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
+        for folder in self._by_use():
             cached = _cached(folder)
             if cached is None or cached.cwd == str(cwd):  # a move writes the cache
                 summary = _summary_or_damage(folder, free=free and cached is not None)
@@ -158,7 +158,7 @@ class Catalog:
 
         first_busy: SessionBusy | None = None
         newer = ""
-        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
+        for folder in self._by_use():
             cached = _cached(folder)
             if cached is not None and cached.cwd != str(cwd):
                 continue
@@ -306,6 +306,12 @@ class Catalog:
     def _ids(self) -> list[str]:
         """Return the ids, newest first, without folders that never held a journal."""
         return sorted(filter(self.has_session, self._named()), reverse=True)
+
+    def _by_use(self) -> Iterator[Path]:
+        """Yield the folders of sessions, the last used first, without looking into the others."""
+        for folder in sorted(map(self.folder, self._named()), key=last_used, reverse=True):
+            if self.has_session(folder.name):
+                yield folder
 
     def _named(self) -> list[str]:
         """Return the names of the folders that may hold a session."""
