@@ -31,7 +31,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
-from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
+from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, Stamp, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ _NAMING_KINDS = tuple(map(_kind, (SessionOpened, Moved, ModelChanged, Titled)))
 LARGE = 4 << 20
 """Bytes of a session from which on a list reads only the entries that name it, and verifies no others."""
 
-Stamp = tuple[tuple[int, int], ...]
-"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
