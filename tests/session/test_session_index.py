@@ -142,11 +142,11 @@ while True:
 
 def test_two_processes_list_and_one_is_killed_while_it_writes(root: Path) -> None:
     before = titles(root)
-    for number in range(8):
+    for number in range(4):
         with program(_LISTER, str(root)) as lister:
             assert lister.stdout is not None
             assert lister.stdout.readline() == "ready\n"
-            until = time.monotonic() + 0.01 * number
+            until = time.monotonic() + 0.02 * number
             assert titles(root) == before
             while time.monotonic() < until:
                 assert titles(root) == before  # may be empty: the first is killed at once

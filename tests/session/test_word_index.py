@@ -163,7 +163,7 @@ while True:
 
 
 def test_two_processes_search_and_one_is_killed_while_it_writes(catalog: Catalog) -> None:
-    for _ in range(6):
+    for _ in range(3):
         with program(_SEARCHER, str(catalog.folder("a").parent)) as other:
             assert other.stdout is not None
             assert other.stdout.readline() == "ready\n"

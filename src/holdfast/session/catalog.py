@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
-from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
+from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, Stamp, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ _NAMING_KINDS = tuple(map(_kind, (SessionOpened, Moved, ModelChanged, Titled)))
 LARGE = 4 << 20
 """Bytes of a session from which on a list reads only the entries that name it, and verifies no others."""
 
-Stamp = tuple[tuple[int, int], ...]
-"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -141,7 +139,7 @@ class Catalog:
 
     def latest(self, cwd: Path, *, free: bool = False) -> SessionSummary | None:
         """Return the most recently used session of the directory `cwd`, None if there is none; `free` as in `find`."""
-        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
+        for folder in self._by_use():
             cached = _cached(folder)
             if cached is None or cached.cwd == str(cwd):  # a move writes the cache
                 summary = _summary_or_damage(folder, free=free and cached is not None)
@@ -158,7 +156,7 @@ class Catalog:
 
         first_busy: SessionBusy | None = None
         newer = ""
-        for folder in sorted(map(self.folder, self._ids()), key=last_used, reverse=True):
+        for folder in self._by_use():
             cached = _cached(folder)
             if cached is not None and cached.cwd != str(cwd):
                 continue
@@ -306,6 +304,12 @@ class Catalog:
     def _ids(self) -> list[str]:
         """Return the ids, newest first, without folders that never held a journal."""
         return sorted(filter(self.has_session, self._named()), reverse=True)
+
+    def _by_use(self) -> Iterator[Path]:
+        """Yield the folders of sessions, the last used first, without looking into the others."""
+        for folder in sorted(map(self.folder, self._named()), key=last_used, reverse=True):
+            if self.has_session(folder.name):
+                yield folder
 
     def _named(self) -> list[str]:
         """Return the names of the folders that may hold a session."""

@@ -19,9 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.session.catalog import Stamp
 from holdfast.system.bounded_files import read_bounded
-from holdfast.system.durable_files import replace_file
+from holdfast.system.durable_files import Stamp, replace_file
 from holdfast.typed_data import decode_json
 
 LARGEST_LIST_INDEX = 1 << 28

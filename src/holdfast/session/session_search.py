@@ -22,13 +22,13 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_stamp
+from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.session_index import has_rested
 from holdfast.session.word_index import WordIndex, bits_of
 from holdfast.system.bounded_files import read_bounded
-from holdfast.system.durable_files import replace_file
+from holdfast.system.durable_files import Stamp, replace_file
 from holdfast.typed_data import decode_json
 
 WORDS_FILE = "words.txt"

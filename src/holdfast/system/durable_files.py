@@ -19,6 +19,9 @@ STREAMED = "streamed"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
 
+Stamp = tuple[tuple[int, int], ...]
+"""What identifies the state of some files without reading them: modification time and size of each."""
+
 ABANDONED = 3600.0
 """Seconds after which an unfinished write counts as one of a dead process."""
 
