@@ -32,6 +32,7 @@ from holdfast.session.transfer.transfer import LIMIT, import_document
 from holdfast.system.confinement.network.proxy import received_head
 from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals
 from holdfast.system.confinement.network.request_head import HEAD_MOST, read_head
+from holdfast.system.confinement.trial import LARGEST_RESULT, trial_result
 from holdfast.tools.mcp.sdk.http_bodies import bound_body
 from holdfast.tools.mcp.sdk.line_transport import line_transport
 from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, Traffic
@@ -122,6 +123,13 @@ def _messages(data: bytes) -> object:
         return found
 
     return asyncio.run(read())
+
+
+def _trial(raw: bytes) -> object:
+    try:
+        return trial_result(raw)
+    except OSError as error:  # as its contract says: the probe takes the next wall
+        raise ToolFailed(str(error)) from error
 
 
 @contextmanager
@@ -277,6 +285,12 @@ BYTES: tuple[BytesReader, ...] = (
             b'{"kind": "live", "call": "c", "size": 3, "dropped": 0}\nabc' + _ENDED,
             b'{"kind": "refused", "call": "c", "why": "no"}\n',
         ),
+    ),
+    BytesReader(
+        name="result of a trial of the sandbox",
+        bound=LARGEST_RESULT,
+        read=_trial,
+        near=(b'{"code": 0, "output": "x", "did_start": true, "timed_out": false, "seconds": 0.1, "cpu": 0.1}',),
     ),
     BytesReader(
         name="reports of a sandbox's proxy",

@@ -24,12 +24,14 @@ from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
 from holdfast.session.catalog import Catalog
+from holdfast.session.session_index import LARGEST_INDEX
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
 from holdfast.session.storage.blobs import LARGEST_BLOB
 from holdfast.session.storage.lease import HOLDER_BYTES, raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.storage.streamed_text import MOST_STREAMED, streamed_text
 from holdfast.session.storage.wal import LARGEST_JOURNAL
+from holdfast.session.word_index import LARGEST_WORD_INDEX
 from holdfast.system.bounded_files import STATE_FILE
 from holdfast.system.confinement.description import LevelUnavailable
 from holdfast.system.confinement.git_folders import settle_git_folders
@@ -172,6 +174,20 @@ FILES: tuple[FileReader, ...] = (
         place=f"{SESSION}/{WORDS_FILE}",
         read=_search,
         prepare=_session,
+    ),
+    FileReader(
+        name="index of a list",
+        bound=LARGEST_INDEX,
+        place="sessions.index",
+        read=lambda root: _all(root / "sessions"),
+        prepare=lambda root: _session(root / "sessions"),
+    ),
+    FileReader(
+        name="index of a search",
+        bound=LARGEST_WORD_INDEX,
+        place="sessions.words",
+        read=lambda root: _search(root / "sessions"),
+        prepare=lambda root: _session(root / "sessions"),
     ),
     FileReader(
         name="lock of a supervisor",

@@ -462,3 +462,24 @@ def test_a_file_in_a_result_of_chat_goes_where_files_are_known(profile: str, *, 
     users = [as_object(each)["content"] for each in done.messages if as_object(each)["role"] == "user"]
     assert (FILE in as_array(users[-1])) is moves
     assert "a.pdf" in json.dumps(done.messages)
+
+
+def test_an_image_that_a_tool_of_openai_made_goes_to_the_user_of_another_server() -> None:
+    made: Json = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG}
+    messages: list[Json] = [
+        {"role": "user", "content": "draw"},
+        {**made, "revised_prompt": "a cat"},
+        {"role": "user", "content": "now a dog"},
+    ]
+    assert check(messages, format="openai-responses") == []
+    assert [each.rule for each in check(messages, format="openai-responses", profile="openai-compatible")] == [
+        "foreign-content"
+    ]
+    done = repair(messages, format="openai-responses", profile="openai-compatible")
+    assert done.remaining == ()
+    parts = [part for each in done.messages for part in as_array(as_object(each)["content"])]
+    assert {"type": "input_image", "image_url": URL} in parts
+    assert "a cat" in json.dumps(done.messages)
+    blind = repair(messages, format="openai-responses", profile="openai-compatible", text_only=True)
+    assert blind.remaining == ()
+    assert "input_image" not in json.dumps(blind.messages)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
 
-from holdfast.system.confinement.machine import credential_masks, toolchain_folders
+from holdfast.system.confinement.credential_places import credential_masks
+from holdfast.system.confinement.machine import toolchain_folders
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
 from holdfast.tools.workspace.command_files import disk_surroundings
 
@@ -96,3 +99,36 @@ def test_a_program_folder_shows_its_parent_unless_that_is_secret_or_of_all_progr
     shown = toolchain_folders({"PATH": path}, str(tmp_path), roots=(), secret=(str(tmp_path / ".docker"),))
     expected = {"tool", ".docker/bin", ".local/bin", ".local/share/bin", ".config/bin"}
     assert set(shown) == {str(tmp_path / name) for name in expected}
+
+
+def test_credentials_that_a_variable_moves_are_masked_where_they_are(tmp_path: Path) -> None:
+    names = (
+        "cargo/credentials.toml",
+        "cargo/bin/x",
+        "cfg/GH/hosts.yml",
+        "cfg/app/x",
+        "kube/one",
+        "kube/two",
+        "ws/key.json",
+    )
+    for name in (*names, "home/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    environ = {
+        "CARGO_HOME": f"{tmp_path}/cargo",
+        "XDG_CONFIG_HOME": f"{tmp_path}/cfg",
+        "KUBECONFIG": f"{tmp_path}/kube/one:{tmp_path}/kube/two:relative",
+        "GOOGLE_APPLICATION_CREDENTIALS": f"{tmp_path}/ws/key.json",
+        "GNUPGHOME": f"{tmp_path}/home",
+        "DOCKER_CONFIG": "/",
+    }
+    masks = credential_masks(f"{tmp_path}/home", environ, roots=(f"{tmp_path}/ws",))
+    found = {mask.path for mask in masks if mask.path.startswith(f"{tmp_path}/") or mask.path == "/"}
+    assert found == {f"{tmp_path}/{name}" for name in ("cargo/credentials.toml", "cfg/GH", "kube/one", "kube/two")}
+
+
+def test_the_home_that_the_system_has_for_the_user_counts_beside_another_one(tmp_path: Path) -> None:
+    here = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    there = [name for name in CREDENTIALS_AT_HOME if os.access(here / name, os.R_OK)]
+    masked = {mask.path for mask in credential_masks(str(tmp_path))}
+    assert {os.path.realpath(here / name) for name in there} <= masked  # may be empty: a home without credentials

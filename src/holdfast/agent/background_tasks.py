@@ -223,6 +223,7 @@ class BackgroundTasks:
             emit=printed,
             report_process=runs,
             may_read=of_call.may_read,
+            has_read_rules=of_call.has_read_rules,
             confined=of_call.confined,
             by_user=of_call.by_user,
         )

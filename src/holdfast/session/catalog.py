@@ -219,8 +219,12 @@ class Catalog:
     def live_summary(self, session: str, records: Sequence[StoredEntry]) -> SessionSummary:
         """Return the summary of a session whose entries are known, without reading them."""
         folder = self.folder(session)
-        stamp = _stamp_or_none(self._root, session) or ()
+        stamp = self.stamp(session)
         return _indexed_summary(session, _index_entry(_summarized(folder, records, stamp), stamp, size=0))
+
+    def stamp(self, session: str) -> Stamp:
+        """Return the stamp of the journal of a session that a list has, an empty one if it cannot be read."""
+        return _stamp_or_none(self._root, session) or ()
 
     def folder_time(self) -> int:
         """Return when a session came or went last, in nanoseconds since the epoch; 0 if there never was one."""
@@ -352,7 +356,7 @@ def _may_exist(path: Path) -> bool:
 def _stamp_or_none(root: Path, session: str) -> Stamp | None:
     """Return the stamp of a session's journal, None if it cannot be read."""
     try:
-        return journal_stamp(root / session)
+        return journal_stamp(f"{root}/{session}")  # a path for each takes as long as the looking
     except OSError:  # its summary says why
         return None
 
@@ -502,7 +506,7 @@ def _write_cache(folder: Path, summary: _StoredSummary, *, durable: bool = True)
         replace_file(folder / ABOUT, msgspec.json.encode(summary), durable=durable)
 
 
-def journal_stamp(folder: Path) -> Stamp:
+def journal_stamp(folder: Path | str) -> Stamp:
     """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
     found: list[tuple[int, int]] = []
     path = os.path.join(folder, DATABASE)  # noqa: PTH118 - thousands of times in a list, and it is faster

@@ -75,15 +75,19 @@ def search_sessions(catalog: Catalog, words: str, summaries: Iterable[SessionSum
     bits = {term: bits_of([term]) for term in terms}
     try:
         for summary in summaries:
-            session, folder = summary.id, catalog.folder(summary.id)
-            stamp = _stamp(folder)
+            session, stamp = summary.id, catalog.stamp(summary.id)
             head = f"{summary.title} {session} {summary.cwd} {summary.model}".casefold()
             needed = [bit for term in terms if term not in head for bit in bits[term]]
             if not index.may_have(session, stamp, needed):
                 continue
-            text = session_words(folder)
+            text = session_words(catalog.folder(session))
             folded = text.casefold()
-            if text and not index.has(session, stamp) and _stamp(folder) == stamp and has_rested(stamp, time.time()):
+            if (
+                text
+                and not index.has(session, stamp)
+                and catalog.stamp(session) == stamp
+                and has_rested(stamp, time.time())
+            ):
                 index.add(session, stamp, folded)  # one that cannot be read has no text
             if all(word in folded or word in head for word in terms):
                 yield FoundSession(summary, _excerpt(text, terms))

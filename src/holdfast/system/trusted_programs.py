@@ -36,13 +36,13 @@ def trusted_search_path(*workspaces: str | Path, environ: Mapping[str, str] | No
     """Return the search path without what lies in the workspaces, for programs that start others by their names."""
     folders = [os.path.realpath(each) for each in workspaces]
     search = (os.environ if environ is None else environ).get("PATH", os.defpath)
-    kept = (
+    outer = (
         place
         for place in search.split(os.pathsep)
         if os.path.isabs(place)  # noqa: PTH117 - as above
         and not any(_lies_in(each, folder) for each in (place, os.path.realpath(place)) for folder in folders)
     )
-    return os.pathsep.join(kept)
+    return os.pathsep.join(outer)
 
 
 def _places(program: str) -> tuple[str, ...]:

@@ -6,15 +6,15 @@ gathers evidence when there is an interrupted call.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
-from holdfast.errors import StorageFailed, UsageError
+from holdfast.errors import StorageFailed
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes, private_folders
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
@@ -23,11 +23,15 @@ from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
-    from holdfast.tools.mcp.connections import McpConnections, McpSettings
+    from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.server_state import ServerState
     from holdfast.tools.process.session_supervisors import Supervisors
     from holdfast.tools.sandbox import Sandbox
+    from holdfast.tools.tool_source import ToolSource
     from holdfast.tools.web_search.backends import SearchBackend
+
+_SERVER_TOOLS = "holdfast.tools.mcp.server_tools:ServerTools"
+"""What makes the tools of MCP servers."""
 
 
 class LocalToolbox:
@@ -67,7 +71,6 @@ class LocalToolbox:
         self._backend: SearchBackend | None = None
         self._remote = remote
         self._mcp: McpSettings | None = None
-        self._waiting: set[asyncio.Event] = set()
         from holdfast.tools.builtin.declarations import DECLARATIONS
         from holdfast.tools.tool_choice import chosen_tools
 
@@ -87,15 +90,13 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
-        from holdfast.system.trusted_programs import trusted_program
         from holdfast.tools.arguments.tolerant_tool import ToolNames
         from holdfast.tools.builtin.builtin_tools import builtin_tools
 
-        run = self._supervisors.capture if trusted_program("rg", self._workspace.root) else None
         tools = builtin_tools(
             self._workspace,
             self._supervisors,
-            search=run,
+            search=self._supervisors.capture,
             networks=self._networks,
             backend=self._backend,
             sandbox=None if self._wrap else self._sandbox,
@@ -108,23 +109,12 @@ class LocalToolbox:
         return ToolNames(local, self._remote_tools())
 
     def _remote_tools(self) -> Mapping[str, Tool]:
-        if not self._remote:
-            return {}
-        from holdfast.tools.mcp.mcp_tools import mcp_tools
-
-        return mcp_tools(self._remote, self._connections)
+        return self._servers.tools(self._remote) if self._remote else {}
 
     @cached_property
-    def _connections(self) -> McpConnections:
-        from holdfast.tools.mcp.connections import McpConnections, McpSettings
-
-        settings = self._mcp or McpSettings(lists=self._workspace.spool)
-        connections = McpConnections(
-            settings, folder=self._folder, spool=self._workspace.spool, root=self._workspace.root
-        )
-        if self._contained:
-            connections.contain()
-        return connections
+    def _servers(self) -> ToolSource:
+        make = cast("Callable[..., ToolSource]", resolve_name(_SERVER_TOOLS))
+        return make(self._mcp, folder=self._folder, workspace=self._workspace, contained=self._contained)
 
     @cached_property
     def _supervisors(self) -> Supervisors:
@@ -164,11 +154,9 @@ class LocalToolbox:
         """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
         if self._mcp is None:
             return declared
-        from holdfast.tools.mcp.tool_declarations import next_schemas
-
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
         local = tuple(each for each in declared if each not in remote)
-        now = next_schemas(remote, self._mcp.servers, self._mcp.stored.all(self._mcp.servers))
+        now = self._servers.redeclare(remote)
         if now != remote:
             self._remote, self.schemas = now, (*local, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called
@@ -176,55 +164,27 @@ class LocalToolbox:
 
     def server_reports(self) -> Mapping[str, str]:
         """Return why each MCP server of the session failed that was needed last, "" for one that works. Asks none."""
-        if self._mcp is None:
-            return {}
-        reports = self._mcp.known.reports
-        return {each.name: reports[each.name] for each in self._mcp.servers if each.name in reports}
+        return {} if self._mcp is None else self._servers.reports()
 
     async def expand_prompt(self, typed: str) -> str:
         """Return the text of the MCP server's prompt that the user's command names; any other text as it is.
 
         Waits for a server only. Raises `UsageError`, or `ToolFailed`, also if `stop_waiting` is called.
         """
-        if not typed.startswith("/mcp__"):
-            return typed
-        from holdfast.tools.mcp.prompt_commands import chosen_prompt, prompt_arguments, typed_command
-
-        command = typed_command(typed, () if self._mcp is None else (each.name for each in self._mcp.servers))
-        stop = asyncio.Event()
-        self._waiting.add(stop)
-        try:
-            chosen = chosen_prompt(command, await self._connections.listed(command.server, stop))
-            arguments = prompt_arguments(chosen, command.words)
-            text = await self._connections.prompt(chosen.server, chosen.prompt.name, arguments, stop)
-        finally:
-            self._waiting.discard(stop)
-        if not text.strip():
-            raise UsageError(
-                f"The prompt {'/' + chosen.name!r} of MCP server {chosen.server!r} is empty. Type your own."
-            )
-        return text
+        return await self._servers.expand(typed) if typed.startswith("/mcp__") else typed
 
     async def server_states(self) -> tuple[ServerState, ...]:
         """Return the state of each MCP server of the session. Starts none."""
-        return () if self._mcp is None else await self._connections.states()
+        return () if self._mcp is None else await self._servers.states()
 
     async def restart_server(self, server: str) -> None:
         """Start a server again; raises `ToolFailed`, `UsageError` for an unknown one. `stop_waiting` stops the wait."""
-        known = () if self._mcp is None else tuple(each.name for each in self._mcp.servers)
-        if server not in known:
-            raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
-        stop = asyncio.Event()
-        self._waiting.add(stop)
-        try:
-            await self._connections.restart(server, stop)
-        finally:
-            self._waiting.discard(stop)
+        await self._servers.restart(server)
 
     def stop_waiting(self) -> None:
         """Stop waiting for the prompt of a server, or for its restart."""
-        for stop in self._waiting:
-            stop.set()
+        if "_servers" in vars(self):
+            self._servers.stop_waiting()
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""
@@ -305,7 +265,7 @@ class LocalToolbox:
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        if "_connections" in vars(self):  # they are made for the first call of a server
-            await self._connections.close()
+        if "_servers" in vars(self):  # it is made when a server is first needed
+            await self._servers.close()
         if "_supervisors" in vars(self):  # they are made for the first command
             await self._supervisors.close()

@@ -32,8 +32,7 @@ from holdfast.session.journal.entries import (
     ToolsChanged,
 )
 from holdfast.session.journal.model_settings import NO_SETTINGS
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
-from holdfast.session.request.changed_requests import is_required_thinking
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.normalize import normalize
 from holdfast.testing.script import Call, Fail, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -181,7 +180,7 @@ def test_each_message_with_calls_gets_a_field_for_its_reasoning() -> None:
     ]
     first = answer.parts[0]
     assert isinstance(first, ThinkingPart)
-    assert (first.text, first.id, is_required_thinking(first)) == ("", "reasoning_content", True)
+    assert (first.text, first.id, first == REQUIRED_THINKING) == ("", "reasoning_content", True)
     assert answer.model == "openrouter:m"
 
 

@@ -53,3 +53,24 @@ def test_programs_in_local_bin_do_not_show_what_mail_and_other_programs_keep(ope
     (ran,) = wall.run(line, environ={"PATH": f"{home}/.local/bin:{home}/.config/bin:/usr/bin:/bin"})
     assert SECRET not in ran.output
     assert "library" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "sees_disk"),
+    [("bwrap", "read", False), ("bwrap", "workspace", True), ("landlock", "read", False)],
+)
+def test_a_toolchain_that_a_variable_names_shows_no_credentials(
+    open_folder: Path, kind: WallKind, level: Level, *, sees_disk: bool
+) -> None:
+    cargo = open_folder / "tools/cargo"
+    (cargo / "bin").mkdir(parents=True)
+    (cargo / "credentials.toml").write_text(SECRET)
+    (cargo / "config.toml").write_text("[settings]")
+    (open_folder / "cfg/gh").mkdir(parents=True)
+    (open_folder / "cfg/gh/hosts.yml").write_text(SECRET)
+    folder = hostile_folder(open_folder, another_user())
+    wall = Wall(folder=folder, kind=kind, level=level, user=another_user(), sees_disk=sees_disk)
+    line = f"cat {cargo}/credentials.toml {folder}/cfg/gh/hosts.yml {cargo}/config.toml"
+    (ran,) = wall.run(line, environ={"CARGO_HOME": str(cargo), "XDG_CONFIG_HOME": f"{folder}/cfg"})
+    assert SECRET not in ran.output
+    assert "[settings]" in ran.output

@@ -10,21 +10,46 @@ from pathlib import Path
 import pytest
 import regex
 
-from holdfast.tools.builtin.byte_pattern import LONGEST_TRANSLATED, byte_pattern, for_ripgrep
+from holdfast.tools.builtin.byte_pattern import LONGEST_TRANSLATED, byte_pattern, for_ripgrep, is_quick
 from skips import needs
 from tiers import SEED, TIER
 
 PATTERNS = {"quick": 160, "wider": 400, "deep": 2_000}[TIER]
 
-PIECES = ["a", "b", "k", "s", "i", "é", "ß", "K", "ſ", "foo", "_", "1", " ", "-", "x&y", "/", "#", "=", ",", "<", "~"]
+PIECES = ["a", "b", "k", "s", "i", "é", "ß", "K", "ſ", "foo", "_", "1", " ", "-", "x&y", "/", "#", "=", ",", "<", "~"]  # noqa: RUF001 - the long s is one without case
 ESCAPES = [r"\d", r"\w", r"\W", r"\s", r"\S", r"\D", r"\.", r"\(", r"\[", r"\]", r"\}", r"\{", r"\\", r"\-", r"\x41"]
 ESCAPES += [r"\t", r"\p{L}", r"\u00e9", r"\*", r"\$", r"\^", r"\|", r"\/", r"\"", "."]
-SETS = ["[ab]", "[^a]", "[a-z]", r"[\w-]", "[^é]", r"[\]x]", "[éa]", r"[\d.]", "[k-s]", "[$^.]", r"[^\s]", "[()]", "[A-Z]"]
+SETS = [
+    "[ab]",
+    "[^a]",
+    "[a-z]",
+    r"[\w-]",
+    "[^é]",
+    r"[\]x]",
+    "[éa]",
+    r"[\d.]",
+    "[k-s]",
+    "[$^.]",
+    r"[^\s]",
+    "[()]",
+    "[A-Z]",
+]
 SETS += ["[-a]", "[a-]", "[+*?]", "[{}]", r"[\\]", "[\"']", "[K]"]
 EDGES = [r"\b", r"\B", "^", "$", r"\A", r"\Z"]
 REPEATS = ["*", "+", "?", "{2}", "{1,2}", "{,2}", "{1,}", "*?", "+?", "??", "{2,3}?", "++", "*+", "{25}", "{1,40}"]
 GROUPS = ["(", "(?:", "(?P<n>", "(?<m>", "(?>"]
-NOT_READ = [r"(?=a)", r"(?<!a)b", r"(a)\1", "[[:alpha:]]", "[a&&b]", "[a--b]", "(?x)a b", "(?s:.)", "(?-i:a)", "a{e<=1}"]
+NOT_READ = [
+    r"(?=a)",
+    r"(?<!a)b",
+    r"(a)\1",
+    "[[:alpha:]]",
+    "[a&&b]",
+    "[a--b]",
+    "(?x)a b",
+    "(?s:.)",
+    "(?-i:a)",
+    "a{e<=1}",
+]
 NOT_READ += [r"\X", r"\R", r"\Ka", "(?r)a", r"\N{DIGIT ONE}", "a\nb", "\ufffd", "[]x]", r"[[a]b]"]
 
 
@@ -47,8 +72,48 @@ def pattern_of(draw: random.Random, depth: int = 0) -> str:
 
 def lines_of(draw: random.Random) -> list[bytes]:
     """Return lines of every kind: letters, other letters, bytes that are no UTF-8, ends with a CR, a NUL."""
-    usual = ["a", "b", "k", "s", "i", "K", "S", "é", "É", "ß", "\u017f", "\u212a", "\u0130", "\u0661", "foo", "_", "1", " "]
-    usual += ["-", "x&y", "/", "A", "\\", ".", "(", ")", "[", "]", "{", "}", "*", "$", "^", "|", "\t", '"', "'", "\U0001f600"]
+    usual = [
+        "a",
+        "b",
+        "k",
+        "s",
+        "i",
+        "K",
+        "S",
+        "é",
+        "É",
+        "ß",
+        "\u017f",
+        "\u212a",
+        "\u0130",
+        "\u0661",
+        "foo",
+        "_",
+        "1",
+        " ",
+    ]
+    usual += [
+        "-",
+        "x&y",
+        "/",
+        "A",
+        "\\",
+        ".",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "*",
+        "$",
+        "^",
+        "|",
+        "\t",
+        '"',
+        "'",
+        "\U0001f600",
+    ]
     usual += ["#", "=", ",", "<", "~", "+", "?"]
     odd = [b"\xff", b"\xe9", b"\xf0\x9f", b"\x00", b"\r", b"\xa0", b"\xc3"]
     found = [b"", b"\r", b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]
@@ -116,3 +181,21 @@ def test_what_the_table_does_not_have_is_not_translated(pattern: str) -> None:
 )
 def test_usual_expressions_stay_exact(pattern: str, expected: str | None) -> None:
     assert byte_pattern(pattern, ignore_case=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("needle", True),
+        (r"def \w+\(", True),
+        ("import|export", True),
+        ("(needle)", True),
+        ("(a|aa)+$", False),
+        ("(aa)*b", False),
+        ("a*a*b", False),
+        ("(a|b)(a|b)", False),
+        (r"(?<=a)b", False),
+    ],
+)
+def test_only_a_pattern_with_one_repeat_of_one_character_is_quick(pattern: str, *, expected: bool) -> None:
+    assert is_quick(pattern) == expected

@@ -159,7 +159,7 @@ class Recovery:
         now = self._toolbox.redeclare(declared)
         if opened is None or (now == declared and not notes):
             return failed
-        from holdfast.tools.mcp.tool_declarations import change_note
+        from holdfast.agent.server_notices import change_note
 
         note = "\n".join(filter(None, (*notes, change_note(declared, now))))
         return (*failed, e.ToolsChanged(tools=now, note=note))

@@ -28,7 +28,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, may_tell, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
@@ -316,6 +316,7 @@ class Calls:
             tasks=tasks,
             mode=policy.mode,
             may_read=read_filter(plan, policy, tool=self._tool_name(part, plan)),
+            has_read_rules=has_read_rules(policy),
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
             pending_request=waits,

@@ -15,14 +15,11 @@ import msgspec
 
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part, SessionOpened
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
 
 _MARKER = re.compile(r"<([|\uff5c])([^<>|\uff5c\n]{1,200})([|\uff5c])>")
 """A control token: `<|channel|>`, `<|assistant to=functions.bash|>`, and with the wide bars of DeepSeek's."""
-
-_NO_THINKING = ThinkingPart("", id="reasoning_content", details={"required": True})
-"""Thinking without a text, which a provider requires in a message with calls; the ID is the field of Chat."""
 
 
 class SentChanges(msgspec.Struct, frozen=True):
@@ -65,12 +62,7 @@ def without_markers(text: str) -> str:
 def _with_reasoning(message: c.AssistantMessage, model: str) -> c.AssistantMessage:
     if not message.calls or any(isinstance(part, ThinkingPart) for part in message.parts):
         return message
-    return c.AssistantMessage(model, (_NO_THINKING, *message.parts))
-
-
-def is_required_thinking(part: ThinkingPart) -> bool:
-    """Return whether the part stands for the thinking that a provider requires where the model had none."""
-    return part == _NO_THINKING
+    return c.AssistantMessage(model, (REQUIRED_THINKING, *message.parts))
 
 
 def _unmarked(message: c.ConversationMessage) -> c.ConversationMessage:

@@ -25,7 +25,7 @@ from holdfast.session.transfer.journal_document import JournalDocument, is_journ
 from holdfast.session.transfer.request_document import as_document, is_request
 from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
 from holdfast.tool_calls import ToolSchema
-from holdfast.typed_data import convert_value
+from holdfast.typed_data import convert_value, decode_fault
 
 DOCUMENT_FORMAT = "pydantic-ai"
 LIMIT = 50_000_000
@@ -109,7 +109,8 @@ def _parsed(text: bytes) -> object:
             "Fix that line, or check that it is the right file."
         ) from error
     except ValueError as error:  # a number with more digits than Python reads
-        raise DamageError(f"Document contains a number that is too long ({error}). Shorten that number.") from error
+        why = decode_fault(error)
+        raise DamageError(f"Document contains a number that is too long ({why}). Shorten that number.") from error
 
 
 def _imported(document: object) -> Imported:

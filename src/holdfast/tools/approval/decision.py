@@ -182,7 +182,7 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
     """
     ask_rules_apply = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
     verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if ask_rules_apply else ("deny",)
-    has_rules = any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules)
+    has_rules = has_read_rules(policy)
 
     def visibility(path: str) -> Visibility:
         if has_rules and policy.rules.hides(path, *verdicts):
@@ -192,6 +192,11 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
         return "name"
 
     return visibility
+
+
+def has_read_rules(policy: Policy) -> bool:
+    """Return whether a rule may hide a file from a search."""
+    return any(rule.subject == "read" and rule.verdict != "allow" for rule in policy.rules.rules)
 
 
 def may_tell(plan: Plan, policy: Policy) -> bool:

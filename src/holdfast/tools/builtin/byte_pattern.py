@@ -1,4 +1,4 @@
-"""Translates an expression to one that grep and ripgrep read alike, and that matches at least the same lines.
+r"""Translates an expression to one that grep and ripgrep read alike, and that matches at least the same lines.
 
 Other programs read other dialects, know other letters, and see bytes where `regex` sees characters. So they are never
 asked which lines match, only which files may have one: the lines are always found by `regex`. A translation may match
@@ -10,7 +10,7 @@ tried, by `regex` itself, with every ASCII character; what it matches becomes a 
 ASCII is one or more bytes above, whichever; so is a byte that is not valid UTF-8. A sign without a width is left out
 where the dialects differ about it.
 
-Example: `def \\w+\\(` becomes `def ([0-9A-Z_a-z]|[^\\x01-\\x7f]+)+\\(`, with the very bytes in the second set.
+Example: `def \w+\(` becomes `def ([0-9A-Z_a-z]|[^\x01-\x7f]+)+\(`, with the very bytes in the second set.
 
 Laws (`tests/tools/builtin/test_byte_pattern_laws.py`): grep and ripgrep find each line that `regex` finds.
 """
@@ -18,6 +18,7 @@ Laws (`tests/tools/builtin/test_byte_pattern_laws.py`): grep and ripgrep find ea
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,6 +61,20 @@ def byte_pattern(pattern: str, *, ignore_case: bool) -> str | None:
     if found is None:
         return None
     return _translated(found, ignore_case=ignore_case)
+
+
+def is_quick(pattern: str) -> bool:
+    """Return whether a valid `pattern` takes at most the square of a line's length.
+
+    It repeats one atom at most, and no group; and only branches of the whole are tried one after the other.
+    """
+    found = _tokens(pattern) if len(pattern) <= LONGEST_TRANSLATED else None
+    if found is None:
+        return False
+    kinds = ["repeat" if token["repeat"] is not None else token.lastgroup for token in found]
+    if kinds.count("repeat") > 1 or ("group" in kinds and "branch" in kinds):
+        return False
+    return ("end", "repeat") not in pairwise(kinds)
 
 
 def for_ripgrep(translated: str) -> str:
@@ -144,8 +159,8 @@ def _is_at_ascii_word(tokens: list[re.Match[str]], place: int, *, ignore_case: b
     """
 
     def is_word(token: re.Match[str]) -> bool:
-        text = token["literal"]
-        is_ascii = text is not None and text.isascii() and (text.isalnum() or text == "_")
+        text = token["literal"] or ""
+        is_ascii = text.isascii() and (text.isalnum() or text == "_")
         return is_ascii and not (ignore_case and text.lower() in _FOLDED_BEYOND)
 
     if place and is_word(tokens[place - 1]):
@@ -180,7 +195,7 @@ def _atom(token: re.Match[str], *, ignore_case: bool) -> str:
         return text
     if token["literal"] is not None and not text.isalpha() and text.isascii():
         return text
-    import regex  # noqa: PLC0415 - as in `compile_pattern`, which needed it before
+    import regex
 
     compiled: regex.Pattern[str] = regex.compile(text, regex.IGNORECASE if ignore_case else 0)
     codes = [code for code in range(1, 128) if code != ord("\n") and compiled.fullmatch(chr(code))]

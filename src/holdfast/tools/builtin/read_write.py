@@ -142,11 +142,6 @@ def check_change(root: Path, change: FileChange) -> FileCheck:
     return "before" if digest == change.before else "other"
 
 
-def holds_nul(file: BufferedReader) -> bool:
-    """Return whether a NUL is among the file's first bytes, which marks it as binary. Keeps the position."""
-    return b"\0" in os.pread(file.fileno(), SNIFF, 0)
-
-
 def read_lines(file: BufferedReader, keep: int, stop: threading.Event) -> Iterator[tuple[bytes, int]]:
     """Yield the first `keep` bytes (with newline, if included) and the size of each line.
 

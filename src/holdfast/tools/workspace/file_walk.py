@@ -51,10 +51,13 @@ class Rules(msgspec.Struct, frozen=True):
         return Rules((*self.specs, (lead, gitignore(text))))
 
 
-def walk(root: Path, start: SafePath, *, stop: threading.Event, unread: list[str]) -> Iterator[WalkedFile]:
+def walk(
+    root: Path, start: SafePath, *, stop: threading.Event, unread: list[str], depth: int | None = None
+) -> Iterator[WalkedFile]:
     """Yield what is beneath the folder `start`, sorted by name, files before the content of folders.
 
-    Unreadable folders are added to `unread`; an unreadable `start` raises `OSError`.
+    Not deeper than `depth` names, if given. Unreadable folders are added to `unread`; an unreadable `start` raises
+    `OSError`.
     """
     lead, rules = _inherited(root if start.outside is None else start.path, start.path)
     pending = [("", rules)]
@@ -73,7 +76,7 @@ def walk(root: Path, start: SafePath, *, stop: threading.Event, unread: list[str
                     entry = _entry(below, item)
                     if entry is None or inner.ignores(lead + entry.name + "/" * (entry.kind == "folder")):
                         continue
-                    if entry.kind == "folder":
+                    if entry.kind == "folder" and (depth is None or entry.name.count("/") + 1 < depth):
                         folders.append((entry.name + "/", inner))
                     yield entry
         except OSError:

@@ -18,6 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from holdfast.text import valid_unicode
 from holdfast.tools.message_frame import MOST_VALUES, MessageFrame, is_too_complex, message_frame
+from holdfast.typed_data import decode_fault
 from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, LineWriter
 from holdfast.ui.acp.protocol.json_rpc import PARSE_ERROR, RpcError, error_line
 from holdfast.ui.headless.input_reader import LineReader
@@ -94,7 +95,7 @@ def client_message(line: bytes) -> SessionMessage | bytes | None:
         found = message_frame(line)
         if found is not None and not found.has_method:
             return None  # an answer, to a request of this server: it sends none
-        why = " ".join(str(error).split())[:300]
+        why = " ".join(decode_fault(error).split())[:300]
         return _refusal(found, f"The line is no JSON-RPC 2.0 message: {why}. Nothing was done.")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import cast
 
 import msgspec
 
@@ -34,6 +36,9 @@ from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Welcome
 from holdfast.ui.tui.widgets.work_list import ShownWork, WorkList
 from holdfast.ui.view.view import View
+
+_SERVERS_PAGE = "holdfast.ui.tui.pages.server_page:show_servers"
+"""What opens the page of MCP servers."""
 
 
 class Widgets(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +113,7 @@ class SessionDisplay:
 
                 target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case ServersShown():
-                from holdfast.ui.tui.pages.server_page import show_servers
-
-                show_servers(message, target)
+                cast("Callable[[ServersShown, CommandTarget], None]", resolve_name(_SERVERS_PAGE))(message, target)
             case CurrentConversation():
                 self._show_work()
             case InputAccepted() | Window() | Closed():

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError
+from holdfast.system.threads import in_daemon
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing
+from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.view.columns import count_noun
 
 if TYPE_CHECKING:
     from holdfast.fleet.postgres.server_health import ServerHealth
 
 _NAME = "fleet"
+
+
+async def probe_store(options: RunOptions, environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
+    """Return the finding about the database, if the environment names one."""
+    del options, cwd
+    return await in_daemon(lambda: list(store_findings(environ)))
 
 
 def store_findings(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:

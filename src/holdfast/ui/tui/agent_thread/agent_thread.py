@@ -73,7 +73,9 @@ class AgentThread:
             send=send,
         )
         start_turn = self.work.submit if options.config.wake else None
-        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=start_turn)
+        self.tasks = TaskCommands(
+            self._commands, lambda: self._agent, send=send, begin=start_turn, turn_over=self.work.turn_over
+        )
 
     def start(self) -> None:
         """Start the thread; commands submitted before are served first."""

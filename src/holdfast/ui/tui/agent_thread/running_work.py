@@ -100,10 +100,14 @@ class RunningWork:
 
     async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         """Start `turn` once the previous one has ended."""
-        if self._turn is not None:
-            await self._turn  # it has ended and sends its last messages
+        await self.turn_over()
         self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
         await asyncio.sleep(0)  # the turn must have the session before the next command
+
+    async def turn_over(self) -> None:
+        """Wait for a turn that has ended and sends its last messages."""
+        if self._turn is not None:
+            await self._turn
 
     async def wait(self) -> None:
         """Wait until the turn and all user commands have ended."""
