@@ -7,6 +7,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     BAD_IMAGES,
     NO_IMAGES,
@@ -146,7 +147,12 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         cut=st.one_of(st.none(), causes),
         refusal=st.sampled_from([None, None, None, AnswerRefusal(), AnswerRefusal("cyber", "It may harm.")]),
     ),
-    st.builds(ApprovalAsked, call=ids, why=texts, repeats=st.sampled_from([0, 0, 9])),
+    st.builds(
+        ApprovalAsked,
+        call=ids,
+        question=st.builds(older_question, ids, texts),
+        repeats=st.sampled_from([0, 0, 9]),
+    ),
     st.builds(
         ApprovalAnswered,
         call=ids,

@@ -115,9 +115,6 @@ EXAMPLES: tuple[e.Entry, ...] = (
     ),
     e.ApprovalAsked(
         call="c1",
-        why="It is outside the workspace.",
-        pattern=Pattern(effect="execute", text="make test *"),
-        patterns=(Pattern(effect="execute", text="make test *"), Pattern(effect="execute", text="git commit *")),
         level="network",
         hosts=("api.example.org",),
         notice="Commands are not confined: bubblewrap is not installed.",

@@ -1,9 +1,9 @@
 """Journals of before the fields of questions, edits and compactions were renamed mean what they meant, to the byte.
 
-`folds_before_fields.jsonl` never changes. Each line is a journal that the version of 28 November 2026 wrote, of agents
-with questions, edits, failures, compactions and tasks, or one with every field there was. With it are the SHA-256 of the
-bodies that version made of its first half and of the whole, for two protocols, and of what it then knew: the files, what
-is allowed, the mode, the title, the open calls.
+`folds_before_fields.jsonl` never changes. Each line is a journal of the version of 28 November 2026, of agents with
+questions, edits, failures, compactions and tasks, or one with every field there was. With it are the SHA-256 of the
+bodies that version made of its first half and of the whole, for two protocols, and of what it then knew: the files,
+what is allowed, the mode, the title, the open calls.
 """
 
 from __future__ import annotations

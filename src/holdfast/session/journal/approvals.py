@@ -9,24 +9,19 @@ from holdfast.tool_calls import InputRequest, Leaving, Mode, Pattern, Remember, 
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-asked", omit_defaults=True):
-    """Call `call` needs the user's approval. `why` is the question, `pattern` what the answer may allow permanently.
+    """The user is asked this `question` about `call`, and may give one of the answers that it offers.
 
-    If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None. `level` is what
-    the command asks for, if it can be confined, with the `hosts` that it names. `notice` says, once in a run, why
-    commands are not confined. `repeats` is how often in a row the call had the same result, if the question is only
-    whether that may go on; 0 for a question about the call itself. `question` is what the user sees, with every answer
-    that is offered; None in older journals.
+    A later one about the same call replaces it. `level` is what the command asks for, if it can be confined, with the
+    `hosts` that it names. `notice` says, once in a run, why commands are not confined. `repeats` is how often in a row
+    the call had the same result, if the question is only whether that may go on; 0 for one about the call itself.
     """
 
     call: str
-    why: str
-    pattern: Pattern | None = None
-    patterns: tuple[Pattern, ...] = ()
+    question: Question
     level: Leaving = ""
     hosts: tuple[str, ...] = ()
     notice: str = ""
     repeats: int = 0
-    question: Question | None = None
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):

@@ -24,9 +24,8 @@ from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.text import printable
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
@@ -186,11 +185,10 @@ class PlainConversation:
         except HoldfastError as error:
             self._print(f"Error: {with_advice(error, COMMAND_LINE)}")
 
-    async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call
-        self._question = question = TypedQuestion(plan, why, mode=self._agent.mode)
+    async def _ask(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        self._question = typed = TypedQuestion(question, plan)
         self._answer = asyncio.get_running_loop().create_future()
-        for line in question.lines():
+        for line in typed.lines():
             self._print(line)
         try:
             return await self._answer

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.questions import AnswerChoice, ApprovalAnswer, Question
+from holdfast.questions import AnswerChoice, ApprovalAnswer, ChoiceName, Question
 from holdfast.text import literal, printable
-from holdfast.tool_calls import Mode
-from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 
 ANSWER_WORDS = {"y": "once", "yes": "once", "n": "no", "no": "no"}
@@ -34,11 +32,11 @@ class NotUnderstood(msgspec.Struct, frozen=True):
 class TypedQuestion:
     """A question that waits for a line."""
 
-    def __init__(self, plan: Plan, why: str, *, mode: Mode) -> None:
-        self._question: Question = question_of(plan, mode=mode, why=why)
+    def __init__(self, question: Question, plan: Plan) -> None:
+        """Create it; `plan` has all of what the question is about."""
+        self._question = question
         self._detail = plan.detail
         self._pending_choice: AnswerChoice | None = None  # waits for its text
-        self._is_model_question = plan.question is not None
 
     def lines(self) -> Iterator[str]:
         """Yield the question, the details of what would be allowed, and the choices."""
@@ -61,7 +59,7 @@ class TypedQuestion:
         if chosen is not None:
             return chosen.answer(line) if line or chosen.name != "own" else NotUnderstood(self._hint())
         if self._question.several and (marked := self._marked(line)):
-            return ApprovalAnswer(allowed=True, chosen=marked)
+            return ApprovalAnswer("marked", marked=marked)
         choice = self._choice(line)
         free_text = self._question.choice("own")
         if choice is None and free_text is not None and line and not _is_number(line):
@@ -79,20 +77,19 @@ class TypedQuestion:
         by_label = (each for each in choices if each.option and each.option.lower() == line.lower())
         return self._question.choice(name) or next(by_label, None)
 
-    def _marked(self, line: str) -> tuple[str, ...]:
-        """Return the options by their numbers in the line, () if the line has anything else."""
-        words = line.replace(",", " ").split()
-        options = [each.option for each in self._question.choices]
-        if not words or not all(_is_number(word) and 1 <= int(word) <= len(options) for word in words):
+    def _marked(self, line: str) -> tuple[ChoiceName, ...]:
+        """Return the names of options by their numbers in the line, () if the line has anything else."""
+        words, choices = line.replace(",", " ").split(), self._question.choices
+        if not words or not all(_is_number(word) and 1 <= int(word) <= len(choices) for word in words):
             return ()
-        marked = tuple(dict.fromkeys(options[int(word) - 1] for word in words))
-        return marked if all(marked) else ()
+        marked = dict.fromkeys(choices[int(word) - 1] for word in words)
+        return tuple(each.name for each in marked) if all(each.option for each in marked) else ()
 
     def _hint(self) -> str:
         most = len(self._question.choices)
         if self._question.several:
             return f"Type the numbers that apply, such as 1 2, or your own words (1 to {most}):"
-        if self._is_model_question:
+        if any(each.option for each in self._question.choices):
             return f"Type a number from 1 to {most}, or your own words:"
         allowed = ", or yes or no" if self._question.choice("once") is not None else ""
         return f"Type a number from 1 to {most}{allowed}:"

@@ -30,6 +30,7 @@ from holdfast.providers.model_lists.known_models import KnownModels, listed_mode
 from holdfast.providers.model_lists.stored_lists import StoredLists
 from holdfast.providers.provider_info import address_of
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
@@ -139,6 +140,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         emit: Callable[[Event], None],
         ask: ApprovalPrompt | None,
         reading: Reading,
+        offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
         mode: Mode | None = None,
     ) -> Agent:
@@ -156,6 +158,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             on_approval=self.config.on_approval,
             emit=emit,
             ask=ask,
+            offered=offered,
             limits=self.limits,
             context=self.config.context,
             window=self.windows.learned,

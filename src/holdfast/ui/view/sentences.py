@@ -185,9 +185,9 @@ class Narrator:
 
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
-            case e.ApprovalAsked(call=call, why=why):
+            case e.ApprovalAsked(call=call, question=question):
                 self._open_questions[call] = entry
-                yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
+                yield Sentence("approval", f"Approval requested for {self.title(call)}: {question.reason}")
                 yield from (Sentence("approval", entry.notice),) if entry.notice else ()
             case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen, level=level):
                 self._open_questions.pop(call, None)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.agent.events import Event, Fact
+from holdfast.questions import Question
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
 
 if TYPE_CHECKING:
@@ -48,11 +48,10 @@ class Idle(msgspec.Struct, frozen=True):
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True):
-    """The agent waits for the user's approval of a call."""
+    """The agent waits for the user's answer. `plan` is what the question is about, with the old bytes of files."""
 
-    call: CallPart
+    question: Question
     plan: Plan
-    why: str
 
 
 class ApprovalClosed(msgspec.Struct, frozen=True):
