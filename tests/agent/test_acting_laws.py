@@ -142,7 +142,7 @@ async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
     (question,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)]
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
     assert question.question.patterns  # it was offered
-    assert (answered.allowed, answered.remember, answered.pattern) == (False, "", None)
+    assert (answered.allowed, answered.remember, answered.patterns) == (False, "", ())
     assert done == []
 
 

@@ -71,8 +71,8 @@ async def test_for_the_session_is_kept_with_the_session() -> None:
     assert person.questions == 1
     patterns = [entry.question.patterns for entry in rig.entries if isinstance(entry, ApprovalAsked)]
     assert patterns == [(SRC,)], "what may be remembered is in the question"
-    answered = [(entry.remember, entry.pattern) for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert answered == [("session", SRC)]
+    answered = [(entry.remember, entry.patterns) for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
+    assert answered == [("session", (SRC,))]
     store = MemoryStore()
     store.append(rig.entries, expected=0)
     again = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), [edits("src/b.py")], mode="ask", ask=person)

@@ -186,7 +186,7 @@ def agent_that_runs_questions(play: Play) -> Agent:
             play_journal.append(answer)
             calls._to(Signal.ANSWER)
             await calls._stop.race(asyncio.sleep(0.1))
-            text = model_notices.question_answered(answer.chosen, answer.words)
+            text = model_notices.question_answered(answer.chosen, answer.reason)
             play_journal.append(CallEnded(call=call_id, outcome="ok" if answer.allowed else "denied", text=text))
 
         calls._ask_model_question = ask_model_question

@@ -133,9 +133,9 @@ def truth_of_questions(
             elif end.call in asked_calls and end.outcome == "not_started" and "No option was chosen" not in text:
                 yield f"question {end.call} was put to the user, and its end does not say so: {text}"
             continue
-        if (answer.chosen, answer.words) not in gave:
+        if (answer.chosen, answer.reason) not in gave:
             yield f"question {end.call} has an answer that nobody gave: {answer}"
         if end.outcome != ("ok" if answer.allowed else "denied"):
             yield f"question {end.call} was answered, and ended {end.outcome}"
-        if lost := [each for each in (*answer.chosen, answer.words) if each not in text]:
+        if lost := [each for each in (*answer.chosen, answer.reason) if each not in text]:
             yield f"question {end.call} was answered, and {lost} is lost: {text}"

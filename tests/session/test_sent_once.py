@@ -60,8 +60,8 @@ def test_what_was_denied_is_not_allowed_from_then_on() -> None:
     pattern = Pattern(effect="execute", text="make *")
     question = ApprovalAsked(call="A", question=older_question("A", "It runs a command.", (pattern,)))
     begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], question]
-    denied = ApprovalAnswered(call="A", allowed=False, remember="session", pattern=pattern)
-    granted = ApprovalAnswered(call="A", allowed=True, remember="session", pattern=pattern)
+    denied = ApprovalAnswered(call="A", allowed=False, remember="session", patterns=(pattern,))
+    granted = ApprovalAnswered(call="A", allowed=True, remember="session", patterns=(pattern,))
     assert fold([*begun, denied]).allowed == ()
     assert fold([*begun, granted]).allowed == (pattern,)
     several = (pattern, Pattern(effect="execute", text="git commit *"))

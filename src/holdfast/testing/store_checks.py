@@ -148,9 +148,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ApprovalAnswered(
         call="c1",
         allowed=False,
-        words="Not that one.",
+        reason="Not that one.",
+        choice="no",
         remember="session",
-        pattern=Pattern(effect="write", text="src/**"),
         patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
         mode="accept-edits",
         chosen=("SQLite", "Postgres"),

@@ -102,7 +102,7 @@ async def test_the_user_is_asked_again_once_and_the_turn_goes_on() -> None:
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
     person = Person()
-    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
+    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, reason="no")))
     assert await again.agent.resume_turn() is None
     assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]

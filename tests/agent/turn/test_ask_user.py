@@ -98,7 +98,7 @@ async def test_the_answer_is_the_result_in_the_user_s_words(mode: Mode, answer: 
     assert ended_call(rig).outcome == "ok"
     assert ended_call(rig).text.startswith(text)
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert answered.words == answer.words
+    assert (answered.reason, answered.choice) == (answer.words, answer.choice)
     assert all(each in ended_call(rig).text for each in answered.chosen)  # may be empty: an answer in own words
     assert rig.agent.mode == mode
     assert not any(isinstance(entry, CallStarted) for entry in rig.entries)

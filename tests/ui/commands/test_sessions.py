@@ -180,7 +180,7 @@ def test_show_tells_everything_as_what_it_is(catalog: Catalog, here: Path) -> No
             CallStarted(call="A", effect="execute"),
             CallEnded(call="A", outcome="ok", text=long, seconds=1.25),
             ApprovalAsked(call="B", question=older_question("B", "edits app.py")),
-            ApprovalAnswered(call="B", allowed=False, words="not that one"),
+            ApprovalAnswered(call="B", allowed=False, reason="not that one"),
             CallEnded(call="B", outcome="denied", text="Denied by the user."),
             TurnEnded(turn=1, reason="timeout", cause="timeout", detail="60 s"),
             ModelChanged(model="openai-chat:n"),

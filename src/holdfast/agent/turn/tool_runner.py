@@ -164,9 +164,9 @@ class Calls:
                     denied = again.why if isinstance(again, Deny) else ""
                     allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
-                    denied = model_notices.plan_not_approved(answered.words, mode or "")
+                    denied = model_notices.plan_not_approved(answered.reason, mode or "")
                 else:
-                    words = answered.words
+                    words = answered.reason
                     denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
             self._journal.append(self._repeated.outcome_of(call.part.id, "denied", denied))
@@ -215,11 +215,11 @@ class Calls:
     async def _ask_model_question(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Put the model's question to the user. Answer and outcome are one append: a crash leaves both or neither."""
         answered = await self._ask_user(call, plan, why)
-        text = model_notices.question_answered(answered.chosen, answered.words)
+        text = model_notices.question_answered(answered.chosen, answered.reason)
         ended = e.CallEnded(call=call.part.id, outcome="ok", text=text)
         if not answered.allowed:
             ended = e.CallEnded(
-                call=call.part.id, outcome="denied", text=model_notices.question_refused(answered.words)
+                call=call.part.id, outcome="denied", text=model_notices.question_refused(answered.reason)
             )
         self._journal.append(answered, ended)
         self._to(Signal.ANSWER)

@@ -25,19 +25,19 @@ class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):
-    """The user answered. `words` is the reason for a refusal; the model reads it.
+    """The user answered with a `choice` of the question; `reason` are their own words, which the model reads.
 
-    `pattern` or `patterns`, if set, are allowed from now on, in this session or in every session of the project
+    The `patterns`, if any, are allowed from now on, in this session or in every session of the project
     (`remember`). `mode` is the approval mode of the session from now on, None if the answer did not change it. `chosen`
-    are the options chosen for a question of the model, and `words` is then the user's own text. `level` is what a
+    are the options chosen for a question of the model. `level` is what a
     command may do, "" if what the question named.
     """
 
     call: str
     allowed: bool
-    words: str = ""
+    reason: str = ""
+    choice: str = ""
     remember: Remember = ""
-    pattern: Pattern | None = None
     patterns: tuple[Pattern, ...] = ()
     mode: Mode | None = None
     chosen: tuple[str, ...] = ()
@@ -46,9 +46,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="appro
     @property
     def remembered(self) -> tuple[Pattern, ...]:
         """Return what is allowed from now on."""
-        if not (self.allowed and self.remember):
-            return ()
-        return self.patterns if self.pattern is None else (self.pattern, *self.patterns)
+        return self.patterns if self.allowed and self.remember else ()
 
 
 class CallWaits(msgspec.Struct, frozen=True, tag_field="kind", tag="call-waits", omit_defaults=True):

@@ -45,8 +45,21 @@ def _question_field(fields: EntryFields) -> None:
     fields["question"] = msgspec.to_builtins(question)
 
 
+def _answered_fields(fields: EntryFields) -> None:
+    """Give `words` its present name, and put `pattern` among the `patterns`."""
+    _rename(fields, "words", "reason")
+    if (pattern := fields.pop("pattern", None)) is not None:
+        fields["patterns"] = [pattern, *convert_value(fields.get("patterns", []), list[object])]
+
+
+def _rename(fields: EntryFields, older: str, present: str) -> None:
+    if older in fields:
+        fields.setdefault(present, fields.pop(older))
+
+
 _RENAMED: dict[str, tuple[tuple[str, ...], Callable[[EntryFields], None]]] = {
     "approval-asked": (("why",), _question_field),
+    "approval-answered": (("words", "pattern"), _answered_fields),
 }
 """By kind: the older names, and the function that gives the fields their present names."""
 

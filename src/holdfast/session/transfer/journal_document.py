@@ -104,7 +104,7 @@ def _safe_entry(entry: e.Entry) -> Iterator[e.Entry]:
         case e.CallStarted() | e.ShellStarted() | TaskStarted():
             yield msgspec.structs.replace(entry, spool=None)  # a file in the other session's folder
         case e.ApprovalAnswered():
-            yield msgspec.structs.replace(entry, remember="", pattern=None, patterns=(), mode=None)
+            yield msgspec.structs.replace(entry, remember="", patterns=(), mode=None)
         case _ if isinstance(entry, _KEPT):
             yield entry
         case _:

@@ -39,10 +39,10 @@ def answered_question(question: Question, answer: ApprovalAnswer) -> e.ApprovalA
     return e.ApprovalAnswered(
         call=question.call,
         allowed=choice.allows,
-        words=valid_unicode(answer.words),
+        reason=valid_unicode(answer.words),
+        choice=answer.choice,
         remember=choice.remember if patterns else "",
-        pattern=patterns[0] if len(patterns) == 1 else None,
-        patterns=patterns if len(patterns) > 1 else (),
+        patterns=patterns,
         mode=choice.mode,
         chosen=question.options_of(answer) if choice.allows else (),
         level=choice.level if choice.allows else "",
