@@ -108,7 +108,7 @@ async def test_what_still_waits_when_the_session_closes_is_refused() -> None:
     await rig.host.close()
     for submission in waiting:
         with pytest.raises(UsageError, match="was closed before"):
-            await submission.accepted
+            await asyncio.wait_for(submission.accepted, 5)
     refused = [each for each in rig.client.events if isinstance(each, h.Refused)]
     assert [each.text for each in refused] == ["prompt 0", "prompt 1", "prompt 2"]
     assert prompts(rig) == []
