@@ -372,6 +372,7 @@ class Column:
     kind: WallKind
     level: Level
     sees_disk: bool = False
+    programs: tuple[str, ...] = ()
     passes: Mapping[str, str]
 
 
@@ -386,6 +387,13 @@ COLUMNS = (
         passes={**WORKSPACE, **ALLOWED},
     ),
     Column(name="bubblewrap, network", kind="bwrap", level="network", passes=WORKSPACE),
+    Column(
+        name="bubblewrap, read, a line of `ps` and its like",
+        kind="bwrap",
+        level="read",
+        programs=("ps",),
+        passes={"read the command line of another process": "it lists the processes of the machine, to be right"},
+    ),
     Column(
         name="Landlock, read",
         kind="landlock",
@@ -420,6 +428,7 @@ def wall_of(column: Column, folder: Path, user: int) -> walls.Wall:
         masks=tuple(str(folder / name) for name in hidden),
         fixed=(str(folder / "ws/.vscode"), str(folder / "ws/deep/.envrc")),
         inherited=str(folder / "outside/secret.txt"),
+        programs=column.programs,
     )
 
 

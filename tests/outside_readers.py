@@ -24,7 +24,7 @@ from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
 from holdfast.session.catalog import Catalog
-from holdfast.session.session_index import LARGEST_INDEX
+from holdfast.session.session_index import LARGEST_LIST_INDEX
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
 from holdfast.session.storage.blobs import LARGEST_BLOB
 from holdfast.session.storage.lease import HOLDER_BYTES, raise_if_busy
@@ -177,7 +177,7 @@ FILES: tuple[FileReader, ...] = (
     ),
     FileReader(
         name="index of a list",
-        bound=LARGEST_INDEX,
+        bound=LARGEST_LIST_INDEX,
         place="sessions.index",
         read=lambda root: _all(root / "sessions"),
         prepare=lambda root: _session(root / "sessions"),

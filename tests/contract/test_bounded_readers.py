@@ -21,6 +21,8 @@ ALLOWED = {
     "agent/context/system_prompt.py": "a file of the package",
     "agent/context/summary_request.py": "a file of the package",
     "providers/model_table.py": "a file of the package",
+    "tools/workspace/autorun_files.py": "a file of the package",
+    "tools/arguments/name_aliases.py": "a file of the package",
     "fleet/postgres/schema.py": "files of the package",
     "ui/export/html.py": "a file of the package",
     "ui/service/page.py": "files of the package",

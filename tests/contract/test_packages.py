@@ -30,6 +30,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tools.known_programs",
         "tools.permission_rules",
         "tools.shell",
+        "tools.truncation",
         "tools.workspace.autorun_files",
         "tools.workspace.command_files",
         "tools.workspace.file_links",

@@ -10,9 +10,9 @@ from launching import CONFIG, World, bash
 from terminal import Key
 from test_terminal import screen
 
+from holdfast.host.session_host import WAKE_PROMPT
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.testing.script import Call, Hold, Say
-from holdfast.ui.tui.agent_thread.task_commands import WAKE_PROMPT
 from polling import eventually
 
 BEAT = "echo $$ > pid; while :; do echo beat; sleep 0.05; done"

@@ -348,6 +348,37 @@ async def test_an_ended_task_begins_a_turn_if_nothing_runs() -> None:
     await rig.host.close()
 
 
+@pytest.mark.parametrize("stops", [False, True])
+async def test_a_task_that_ends_during_the_last_answer_begins_a_turn_behind_it(*, stops: bool) -> None:
+    over = asyncio.Event()
+
+    async def serve(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments, context
+        await over.wait()
+        return ToolOutput(text="served")
+
+    tool = FunctionTool("serve", "execute", serve, background=True)
+    last = [Say("It runs."), Hold("written")]
+    model = ScriptedModel([[Call("serve", {})], last, [Say("It has ended.")], [Say("Yes.")]])
+    rig = HostRig(model, [tool], wake=True)
+    turn = rig.host.submit(c.Prompt("serve it"))
+    await when(lambda: len(model.requests) == 2)
+    over.set()
+    await when(lambda: any(isinstance(each, TaskEnded) for each in rig.entries))
+    if stops:
+        await rig.host.submit(c.Stop("user")).ended
+    else:
+        model.release("written")
+    await turn.ended
+    if stops:  # what the user stopped does not begin again by itself
+        await rig.host.submit(c.Prompt("well?")).ended
+        assert prompts(rig) == ["serve it", "well?"]
+    else:
+        await when(lambda: len([each for each in rig.entries if isinstance(each, e.TurnEnded)]) == 2)
+        assert prompts(rig) == ["serve it", WAKE_PROMPT]
+    await rig.host.close()
+
+
 async def test_an_internal_error_is_sent_and_raised_to_the_client_that_waits() -> None:
     rig = HostRig(ScriptedModel(), servers=FakeServers(fault=ZeroDivisionError("hi")))
     with pytest.raises(ZeroDivisionError):

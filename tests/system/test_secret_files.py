@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.system.confinement.credential_places import credential_masks
+from holdfast.system.confinement.credential_places import closed_to_others, credential_masks
 from holdfast.system.confinement.machine import toolchain_folders
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
 from holdfast.tools.workspace.command_files import disk_surroundings
+from skips import needs
 
 SECRETS = """
 .env .env.local .ENV.production ..env prod.env docker/db.env key.pem a/server.key AuthKey_X.p8 id_rsa id_ed25519
@@ -132,3 +133,25 @@ def test_the_home_that_the_system_has_for_the_user_counts_beside_another_one(tmp
     there = [name for name in CREDENTIALS_AT_HOME if os.access(here / name, os.R_OK)]
     masked = {mask.path for mask in credential_masks(str(tmp_path))}
     assert {os.path.realpath(here / name) for name in there} <= masked  # may be empty: a home without credentials
+
+
+def test_what_a_system_keeps_from_its_users_is_found_and_looked_for_again_when_a_name_comes(tmp_path: Path) -> None:
+    modes = {"open/file": 0o644, "open/closed": 0o640, "open/empty": 0o600, "keys/file": 0o644, "net/wifi": 0o600}
+    for name, mode in modes.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("" if name.endswith("empty") else "x")
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "keys").chmod(0o710)
+    (tmp_path / "link").symlink_to("open/closed")
+    expected = [f"{tmp_path}/{name}" for name in ("keys", "net/wifi", "open/closed")]
+    assert list(closed_to_others(str(tmp_path))) == expected
+    (tmp_path / "open/later").write_text("x")
+    (tmp_path / "open/later").chmod(0o600)
+    assert list(closed_to_others(str(tmp_path))) == [*expected, f"{tmp_path}/open/later"]
+
+
+@needs("root")
+def test_root_has_a_mask_for_what_in_etc_only_root_may_read() -> None:
+    masked = {mask.path for mask in credential_masks("/nowhere")}
+    assert set(closed_to_others("/etc")) <= masked
+    assert "/etc/shadow" in masked

@@ -87,6 +87,7 @@ class SessionHost:
         self._is_over = False
         self._title = title
         self._wake = wake and rules.wake
+        self._task_over = False  # a task has ended of which the model may not have read
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -143,10 +144,15 @@ class SessionHost:
             case Fact(entry=e.PromptAccepted() | e.Rewound() | e.Uncompacted() | e.Compacted()) if turn is not None:
                 self._accept(turn)
             case Fact(entry=TaskEnded(outcome=outcome)) if self._wake and outcome != "interrupted":
-                if self._closing is None:
-                    self._take(c.Prompt(WAKE_PROMPT, "later", mentions=False), by_host=True)
+                self._task_over = True
+                self._wake_up()
             case _:
                 pass
+
+    def _wake_up(self) -> None:
+        """Begin a turn for a task that has ended, unless one runs: that reads of it, or this is called behind it."""
+        if self._task_over and self._closing is None:
+            self._take(c.Prompt(WAKE_PROMPT, "later", mentions=False), by_host=True)
 
     # --- submissions ----------------------------------------------------------------------------------------------
 
@@ -199,6 +205,8 @@ class SessionHost:
         if self._turn is submission:
             self._turn = None
             self._end_queued(result)
+            if isinstance(result, e.TurnEnded) and result.cause == "finished":
+                self._wake_up()
         if submission in self._running:
             self._running.remove(submission)
             if not self._running:
@@ -317,8 +325,12 @@ class SessionHost:
             takes_messages = await agent.wait_for_turn()
             if self._closing is not None:
                 raise _closed()
-            if submission.by_host and (takes_messages or not agent.conversation.unreported_tasks):
+            if submission.by_host and takes_messages:
                 return None
+            if submission.by_host:
+                self._task_over = False
+                if not agent.conversation.unreported_tasks:
+                    return None
             if self._turn is None:
                 break
             after_stop = agent.stopping and not self._is_stopped(submission)

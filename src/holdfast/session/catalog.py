@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,18 +29,13 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.store import StoredEntry
 from holdfast.session.session_id import is_session_id
-from holdfast.session.session_index import (
-    IndexedSession,
-    Stamp,
-    has_rested,
-    index_path,
-    read_index,
-    write_index,
-)
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
+
+if TYPE_CHECKING:
+    from holdfast.session.session_index import IndexedSession
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
@@ -54,6 +50,8 @@ _NAMING_KINDS = tuple(map(_kind, (SessionOpened, Moved, ModelChanged, Titled)))
 LARGE = 4 << 20
 """Bytes of a session from which on a list reads only the entries that name it, and verifies no others."""
 
+Stamp = tuple[tuple[int, int], ...]
+"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
 """The folder of deleted sessions, next to the sessions."""
 
@@ -184,30 +182,34 @@ class Catalog:
 
         The stamp is empty if the summary must not be kept.
         """
+        from holdfast.session.session_index import has_rested, index_path, read_index, write_index
+
         now = self._now()
         known = read_index(index_path(self._root))
-        kept: dict[str, IndexedSession] = {}
+        indexed: dict[str, IndexedSession] = {}
         found: list[tuple[SessionSummary, Stamp]] = []
         for session in self._named():
             stamp = _stamp_or_none(self._root, session)
             if stamp and (same := known.get(session)) is not None and same.stamp == stamp:
-                kept[session] = same
+                indexed[session] = same
                 found.append((_indexed_summary(session, same), stamp))
             elif self.has_session(session):
                 summary = _summary_or_damage(self.folder(session))
                 if stamp is None or summary.damage or not has_rested(stamp, now):
                     stamp = ()
                 else:
-                    kept[session] = _index_entry(summary, stamp, size=summary.bytes)
+                    indexed[session] = _index_entry(summary, stamp, size=summary.bytes)
                 found.append((summary, stamp))
-        if kept != known:
-            write_index(index_path(self._root), kept)
+        if indexed != known:
+            write_index(index_path(self._root), indexed)
         return sorted(found, key=lambda each: (each[0].modified, each[0].id), reverse=True)
 
     def restamped(
         self, session: str, known: tuple[SessionSummary, Stamp] | None
     ) -> tuple[SessionSummary, Stamp] | None:
         """Return one session as `stamped` does, None if there is none. What is `known` holds while its stamp does."""
+        from holdfast.session.session_index import has_rested
+
         now, stamp = self._now(), _stamp_or_none(self._root, session)
         if known is not None and stamp and stamp == known[1]:
             return known
@@ -375,6 +377,8 @@ def _indexed_summary(session: str, indexed: IndexedSession) -> SessionSummary:
 
 
 def _index_entry(summary: SessionSummary | _StoredSummary, stamp: Stamp, *, size: int) -> IndexedSession:
+    from holdfast.session.session_index import IndexedSession
+
     return IndexedSession(
         cwd=summary.cwd,
         title=summary.title,

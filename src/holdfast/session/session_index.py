@@ -19,20 +19,18 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.session.catalog import Stamp
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
 from holdfast.typed_data import decode_json
 
-LARGEST_INDEX = 1 << 28
+LARGEST_LIST_INDEX = 1 << 28
 """Bytes of an index that are read, enough for half a million sessions. A larger one is not used."""
 
 RESTED = 1.0
 """Seconds for which a journal must not have changed before a summary of it is kept."""
 
 _FORMAT = b"holdfast sessions 1"
-
-Stamp = tuple[tuple[int, int], ...]
-"""What identifies the state of a journal without reading it: modification time and size of each of its files."""
 
 
 class IndexedSession(msgspec.Struct, frozen=True, array_like=True):
@@ -55,7 +53,7 @@ def index_path(root: Path) -> Path:
 def read_index(path: Path) -> dict[str, IndexedSession]:
     """Return the summaries by session id; none if there is no index, or it is not whole."""
     try:
-        head, _, body = read_bounded(path, LARGEST_INDEX).partition(b"\n")
+        head, _, body = read_bounded(path, LARGEST_LIST_INDEX).partition(b"\n")
         return decode_json(body, dict[str, IndexedSession]) if head == _head(body) else {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
@@ -65,7 +63,7 @@ def write_index(path: Path, sessions: Mapping[str, IndexedSession]) -> None:
     """Replace the index, without a sync: what a power loss leaves of it is recognized by its checksum."""
     body = msgspec.json.encode(sessions)
     with contextlib.suppress(OSError):  # a full or read-only disk: a list takes longer
-        if len(body) < LARGEST_INDEX and path.parent.is_dir():
+        if len(body) < LARGEST_LIST_INDEX and path.parent.is_dir():
             replace_file(path, b"%s\n%s" % (_head(body), body), durable=False)
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
+from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_stamp
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
-from holdfast.session.session_index import Stamp, has_rested
+from holdfast.session.session_index import has_rested
 from holdfast.session.word_index import WordIndex, bits_of
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
@@ -80,15 +80,15 @@ def search_sessions(catalog: Catalog, words: str, summaries: Iterable[SessionSum
             needed = [bit for term in terms if term not in head for bit in bits[term]]
             if not index.may_have(session, stamp, needed):
                 continue
-            text = session_words(catalog.folder(session))
+            text, is_all = read_words(catalog.folder(session))
             folded = text.casefold()
             if (
-                text
+                is_all
                 and not index.has(session, stamp)
                 and catalog.stamp(session) == stamp
                 and has_rested(stamp, time.time())
             ):
-                index.add(session, stamp, folded)  # one that cannot be read has no text
+                index.add(session, stamp, folded)
             if all(word in folded or word in head for word in terms):
                 yield FoundSession(summary, _excerpt(text, terms))
     finally:
@@ -104,21 +104,29 @@ def _stamp(folder: Path) -> Stamp:
 
 def session_words(folder: Path) -> str:
     """Return the text of a session, a line for each prompt, answer and call; "" if it cannot be read."""
+    return read_words(folder)[0]
+
+
+def read_words(folder: Path) -> tuple[str, bool]:
+    """Return the text of a session, and whether it is all of it: of a damaged one nothing is kept."""
     stamp = _stamp(folder)
     cached = _cached(folder, stamp)
     if cached is not None:
-        return cached
-    from holdfast.session.storage.sqlite_store import read_copy
+        return cached, True
+    from holdfast.session.storage.sqlite_store import read_copy  # fresh caches need no SQLite
 
     try:
-        text = "\n".join(searchable_lines(record.entry for record in read_copy(folder).records))[:MOST_WORDS]
+        reading = read_copy(folder)
     except HoldfastError:  # the list of sessions shows the damage; the title can still be found
-        return ""
+        return "", False
+    text = "\n".join(searchable_lines(record.entry for record in reading.records))[:MOST_WORDS]
     text = text.encode("utf-8", "replace").decode()
+    if reading.findings:
+        return text, False
     head = msgspec.json.encode(_Stamped(folder.name, stamp, len(text))).decode()
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
         replace_file(folder / WORDS_FILE, f"{head}\n{text}".encode(), durable=False)
-    return text
+    return text, True
 
 
 def searchable_lines(entries: Iterable[e.Entry]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.session.session_index import Stamp
+from holdfast.session.catalog import Stamp
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
 from holdfast.typed_data import decode_json
@@ -54,7 +54,7 @@ class WordIndex:
         self._rows: dict[str, tuple[Stamp, memoryview]] = {}
         self._added: dict[str, tuple[Stamp, bytes]] = {}
         self._records = 0
-        self._whole = False
+        self._is_whole = False
         self._read()
 
     def may_have(self, session: str, stamp: Stamp, bits: Sequence[int]) -> bool:
@@ -79,20 +79,20 @@ class WordIndex:
         """Keep what was added. The records of other sessions than these are dropped once they are half of the file."""
         if not self._added:
             return
-        kept = {name: row for name, row in self._rows.items() if name in sessions and name not in self._added}
+        current = {name: row for name, row in self._rows.items() if name in sessions and name not in self._added}
         new = b"".join(_record(name, stamp, row) for name, (stamp, row) in self._added.items())
         with contextlib.suppress(OSError):  # a full or read-only disk: a search takes longer
-            if self._whole and len(kept) * 2 >= self._records:
+            if self._is_whole and len(current) * 2 >= self._records:
                 _append(self._path, new)
             elif self._path.parent.is_dir():
-                old = (_record(name, stamp, bytes(row)) for name, (stamp, row) in kept.items())
+                old = (_record(name, stamp, bytes(row)) for name, (stamp, row) in current.items())
                 replace_file(self._path, _FORMAT + b"".join(chain(old, (new,))), durable=False)
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):
             data = memoryview(read_bounded(self._path, LARGEST_WORD_INDEX))
             if bytes(data[: len(_FORMAT)]) == _FORMAT:
-                self._whole = self._take(data, len(_FORMAT))
+                self._is_whole = self._take(data, len(_FORMAT))
 
     def _take(self, data: memoryview, at: int) -> bool:
         """Take the records up to the first that does not hold, and return whether all do."""

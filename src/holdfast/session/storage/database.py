@@ -43,7 +43,7 @@ _LONGEST_ROW = 1 << 20  # far above BLOB_LIMIT: a damaged length must not alloca
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG})
 
 
-Connection = sqlite3.Connection
+OpenDatabase = sqlite3.Connection
 
 
 class Damaged(Exception):

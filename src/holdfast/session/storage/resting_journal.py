@@ -29,7 +29,7 @@ _Rest = tuple[bytes, int, int, int]
 def resting_rows(path: Path) -> Sequence[Sequence[object]] | None:
     """Return all rows of the database at `path`, None if they must be read from a copy."""
 
-    def read(connection: database.Connection) -> Sequence[Sequence[object]]:
+    def read(connection: database.OpenDatabase) -> Sequence[Sequence[object]]:
         database.check_pages(connection)
         return database.read_rows(connection)
 
@@ -44,7 +44,7 @@ def resting_rows_of(path: Path, kinds: Sequence[str], *, first: str) -> Sequence
     return _at_rest(path, lambda connection: database.rows_of_kinds(connection, kinds, first))
 
 
-def _at_rest(path: Path, read: Callable[[database.Connection], T]) -> T | None:
+def _at_rest(path: Path, read: Callable[[database.OpenDatabase], T]) -> T | None:
     """Return what `read` returns for the database, None if it is not at rest, or not intact."""
     try:
         before = _rest(path)

@@ -19,7 +19,6 @@ from holdfast.session.journal.store import Finding, Reading, StoredEntry, confli
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease, raise_if_busy
-from holdfast.session.storage.resting_journal import resting_rows, resting_rows_of
 from holdfast.session.storage.row_codec import StoredRow, checksum, single_rows, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
 from holdfast.session.storage.wal import snapshot
@@ -270,6 +269,8 @@ def read_rows_of(folder: Path, kinds: Sequence[str], *, first: str) -> tuple[Sto
 
     Each is verified by itself; the others are not read. Raises `SessionUnknown`.
     """
+    from holdfast.session.storage.resting_journal import resting_rows_of
+
     path = _present(folder)
     rows = None if path.name == NEW or (folder / STREAMED).exists() else resting_rows_of(path, kinds, first=first)
     return None if rows is None else single_rows(rows, Blobs(folder / BLOBS))
@@ -318,6 +319,8 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
 def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:
     """Return the rows of the database at rest or of a private copy, and findings about unusable files."""
     source, findings = _readable(folder)
+    from holdfast.session.storage.resting_journal import resting_rows
+
     at_rest = resting_rows(source)
     if at_rest is not None:
         return at_rest, findings

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from holdfast.system.confinement.description import Mask, is_within
-from holdfast.system.confinement.machine import is_wide, masks_of
+from holdfast.system.confinement.machine import is_too_wide, masks_of
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME
 
 _SYSTEM_SECRETS = (
@@ -66,8 +68,57 @@ def credential_masks(
     for each in dict.fromkeys((home, *_home_of_user())):
         paths += [f"{each}/{name}" for name in _PROJECT_SETTINGS_AT_HOME]
         paths += _spelt(each, CREDENTIALS_AT_HOME)
+    if os.geteuid() == 0:  # who may read them as their owner, though every capability is dropped
+        paths += closed_to_others("/etc")
     named = (path for path in _by_variables(environ or {}) if _is_alone(os.path.realpath(path), home, roots))
     return masks_of([*paths, *_host_keys(), *named])
+
+
+_MOST_NAMES = 20_000
+_Found = tuple[tuple[tuple[str, int], ...], tuple[str, ...]]
+_found: dict[str, _Found] = {}
+"""What was found below a folder: the folders that were listed, with their times, and what is closed."""
+
+
+def closed_to_others(top: str) -> tuple[str, ...]:
+    """Return what below a folder only its owner or group may read: what a system keeps from its users.
+
+    An empty file holds no secret. It is looked for again when a name has come or gone.
+    """
+    times, closed = _found.get(top, ((), ()))
+    if not times or any(_time_of(folder) != time for folder, time in times):
+        times, closed = _found[top] = _closed_below(top)
+    return closed
+
+
+def _time_of(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 - a hundred of them before each command
+    except OSError:  # it is gone
+        return 0
+
+
+def _closed_below(top: str) -> _Found:
+    times: list[tuple[str, int]] = []
+    closed: list[str] = []
+    waiting, count = [top], 0
+    while waiting and count < _MOST_NAMES:
+        folder = waiting.pop()
+        times.append((folder, _time_of(folder)))
+        try:
+            with os.scandir(folder) as listing:
+                for entry in islice(listing, _MOST_NAMES):
+                    count += 1
+                    status = entry.stat(follow_symlinks=False)
+                    is_folder = stat.S_ISDIR(status.st_mode)
+                    needed = stat.S_IROTH | stat.S_IXOTH if is_folder else stat.S_IROTH
+                    if is_folder and status.st_mode & needed == needed:
+                        waiting.append(entry.path)
+                    elif is_folder or (stat.S_ISREG(status.st_mode) and status.st_size):
+                        closed += [entry.path] * (status.st_mode & needed != needed)
+        except OSError:  # what cannot be listed no command lists either
+            continue
+    return tuple(times), tuple(sorted(closed))
 
 
 def _home_of_user() -> Iterator[str]:
@@ -92,7 +143,7 @@ def _by_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _is_alone(real: str, home: str, roots: tuple[str, ...]) -> bool:
     """Return whether nothing but credentials would be hidden with a path."""
-    return not is_wide(real, home) and not is_within(real, roots)
+    return not is_too_wide(real, home) and not is_within(real, roots)
 
 
 def _spelt(home: str, entries: Iterable[str]) -> Iterator[str]:

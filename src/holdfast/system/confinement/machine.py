@@ -70,7 +70,7 @@ def toolchain_folders(
         path = Path(entry)
         if path.is_absolute():
             above = os.path.realpath(path.parent)
-            is_part = path.name in _PROGRAM_FOLDERS and not is_wide(above, home) and not is_within(above, secret)
+            is_part = path.name in _PROGRAM_FOLDERS and not is_too_wide(above, home) and not is_within(above, secret)
             candidates.append(str(path.parent if is_part else path))
     return tuple(path for path in _existing(candidates, home, roots) if path not in secret)
 
@@ -86,12 +86,17 @@ def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[
     found: list[str] = []
     for path in paths:
         real = os.path.realpath(path)
-        if os.access(real, os.R_OK) and not is_wide(real, home) and not is_within(real, shown) and real not in found:
+        if (
+            os.access(real, os.R_OK)
+            and not is_too_wide(real, home)
+            and not is_within(real, shown)
+            and real not in found
+        ):
             found.append(real)
     return tuple(found)
 
 
-def is_wide(real: str, home: str) -> bool:
+def is_too_wide(real: str, home: str) -> bool:
     """Return whether a folder holds far more than a toolchain: home, what home lies in, what all programs share."""
     if real == "/" or str(Path(real).parent) == "/" or is_below(os.path.realpath(home), real):
         return True

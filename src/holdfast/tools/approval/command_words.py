@@ -31,8 +31,8 @@ _USUAL = ProgramRow(
     names="*",
     source="the names that options of this kind have in many programs",
     options="-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file "
-    "logfile log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins load "
-    "load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
+    "logfile log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins "
+    "load load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
     "working-directory work-dir root root-dir rootdir prefix cache-dir manifest-path target-dir file makefile env-file "
     "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
     "tmpdir basedir pythonpath upload publish",

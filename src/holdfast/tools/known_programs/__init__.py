@@ -10,11 +10,11 @@ from pathlib import Path
 from holdfast.tools.known_programs.program import Program, ProgramRow
 from holdfast.typed_data import decode_json
 
-TABLE = Path(__file__).with_name("programs.json")
+_PROGRAMS = Path(__file__).with_name("programs.json")
 
 BY_NAME: dict[str, Program] = {
     name: program
-    for row in decode_json(TABLE.read_bytes(), list[ProgramRow])
+    for row in decode_json(_PROGRAMS.read_bytes(), list[ProgramRow])
     for program in [row.program()]
     for name in program.names
 }

@@ -46,8 +46,8 @@ class ProgramRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def program(self) -> Program:
         """Return the program of the row."""
-        given = self.options
-        letters, _, rest = given.partition(" ") if given.startswith("-") else ("", "", given)
+        has_letters = self.options.startswith("-")
+        letters, _, rest = self.options.partition(" ") if has_letters else ("", "", self.options)
         return Program(
             names=tuple(self.names.split()),
             source=self.source,

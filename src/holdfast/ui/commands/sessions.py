@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _SHOWN_LINES = 6
 _PAGE = 100
-"""Sessions that a list prints, unless it is told how many."""
+"""Sessions that a list prints without `--limit`."""
 _MOST_DIGITS = 9
 
 

@@ -16,8 +16,7 @@ from itertools import islice
 
 from holdfast.errors import HoldfastError
 from holdfast.fleet.record import FleetSession, FleetState
-from holdfast.session.catalog import Catalog, SessionSummary
-from holdfast.session.session_index import Stamp
+from holdfast.session.catalog import Catalog, SessionSummary, Stamp
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 LOOKED_AT = 64
