@@ -12,9 +12,8 @@ import msgspec
 from agent_harness import opened
 from holdfast.agent.agent import Agent
 from holdfast.config.project_decisions import Project
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, CallStarted
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -55,10 +54,9 @@ async def run(request: Request) -> list[Fate]:
         toolbox.contain()
     notices: dict[str, str] = {}
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del why
-        notices[call.id] = plan.sandbox_notice
-        return ApprovalAnswer(allowed=request.answer)
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        notices[question.call] = plan.sandbox_notice
+        return (question.choices[0] if request.answer else question.choices[-1]).answer()
 
     calls: list[Any] = [[Call("bash", {"command": each})] for each in request.commands]
     model = ScriptedModel([*calls, [Say("done")]])
@@ -86,7 +84,7 @@ async def run(request: Request) -> list[Fate]:
     await toolbox.close()
     entries = [record.entry for record in store.read().records]
     started = {each.call: each.confined for each in entries if isinstance(each, CallStarted)}
-    asked = {each.call: each.why for each in entries if isinstance(each, ApprovalAsked)}
+    asked = {each.call: each.question.reason for each in entries if isinstance(each, ApprovalAsked)}
     return [
         Fate(
             outcome=each.outcome,

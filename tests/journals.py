@@ -7,6 +7,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     BAD_IMAGES,
     NO_IMAGES,
@@ -146,14 +147,18 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         cut=st.one_of(st.none(), causes),
         refusal=st.sampled_from([None, None, None, AnswerRefusal(), AnswerRefusal("cyber", "It may harm.")]),
     ),
-    st.builds(ApprovalAsked, call=ids, why=texts, repeats=st.sampled_from([0, 0, 9])),
+    st.builds(
+        ApprovalAsked,
+        call=ids,
+        question=st.builds(older_question, ids, texts),
+        repeats=st.sampled_from([0, 0, 9]),
+    ),
     st.builds(
         ApprovalAnswered,
         call=ids,
         allowed=st.booleans(),
-        words=texts,
+        reason=texts,
         remember=st.sampled_from(["", "session", "project"]),
-        pattern=st.sampled_from([None, Pattern(effect="execute", text="make test *")]),
         patterns=st.sampled_from([(), (Pattern(effect="execute", text="make"), Pattern(effect="read", text="a.org"))]),
         mode=st.sampled_from([None, "ask", "accept-edits", "plan", "yolo"]),
         chosen=st.sampled_from([(), ("SQLite", "Postgres")]),

@@ -9,6 +9,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 
 from holdfast.agent.events import Event, Fact, LiveOutput, LiveText, LiveThinking
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     ApprovalAsked,
     CallEnded,
@@ -137,7 +138,7 @@ def busy_day() -> list[Event]:
         RequestFailed(step=step, attempt=1, fault="overloaded", message="529 overloaded", retry_in=2.0, attempts=4)
     )
     script.response(call("f", "bash", command="git push --force origin main"), call("g", "bash", command="make test"))
-    script.fact(ApprovalAsked(call="f", why="run: git push --force origin main"))
+    script.fact(ApprovalAsked(call="f", question=older_question("f", "run: git push --force origin main")))
     script.fact(CallEnded(call="f", outcome="denied", text="Denied by the user; not started. They said: never force."))
     script.ran(
         "g", "\n".join(f"line {n}" for n in range(80)) + "\n(exit code 0, 75.2 s)", effect="execute", seconds=75.2

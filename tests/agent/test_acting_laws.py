@@ -13,7 +13,7 @@ import pytest
 from agent_harness import FAST, Rig, says, stopped, waits
 from holdfast.config.settings import Limits
 from holdfast.errors import StorageFailed
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -24,7 +24,6 @@ from holdfast.session.journal.entries import (
     RequestStarted,
     ShellStarted,
 )
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -56,9 +55,9 @@ def acts(name: str, done: list[str], *, effect: str = "execute") -> FunctionTool
     return FunctionTool(name, effect, run)  # pyright: ignore[reportArgumentType] - one of the three effects
 
 
-async def allows(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-    del call, plan, why
-    return ApprovalAnswer(allowed=True)
+async def allows(question: Question, plan: Plan) -> ApprovalAnswer:
+    del question, plan
+    return ApprovalAnswer("once")
 
 
 @pytest.mark.parametrize(
@@ -118,10 +117,10 @@ async def test_what_changes_something_runs_beside_nothing(order: tuple[str, str]
 async def test_a_mode_set_while_the_user_is_asked_counts_whatever_they_answer() -> None:
     done: list[str] = []
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         rig.agent.mode = "plan"
-        return ApprovalAnswer(allowed=True)
+        return ApprovalAnswer("once")
 
     rig = Rig(ScriptedModel([[Call("act", {})], [Say("ok")]]), [acts("act", done)], mode="ask", ask=ask)
     assert (await rig.agent.run("do it")).cause == "finished"
@@ -131,9 +130,9 @@ async def test_a_mode_set_while_the_user_is_asked_counts_whatever_they_answer() 
 
 
 async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
-        return ApprovalAnswer(allowed=False, remember="project")
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
+        return ApprovalAnswer("no")
 
     done: list[str] = []
     change = FileChange(path="src/a.py", before=None, after="f" * 64)
@@ -142,8 +141,8 @@ async def test_who_denies_a_call_has_allowed_nothing_for_later() -> None:
     await rig.agent.run("do it")
     (question,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)]
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert question.pattern is not None  # it was offered
-    assert (answered.allowed, answered.remember, answered.pattern) == (False, "", None)
+    assert question.question.patterns  # it was offered
+    assert (answered.allowed, answered.remember, answered.patterns) == (False, "", ())
     assert done == []
 
 

@@ -51,7 +51,7 @@ async def test_a_call_that_changes_a_secret_tells_nothing_unasked(tmp_path: Path
     ended = [entry for entry in made.entries if isinstance(entry, e.CallEnded)]
     assert [each.outcome for each in ended] == ["denied", "failed"]
     assert not any(SECRET in each.text or "already has" in each.text for each in ended)
-    asked = [entry.why for entry in made.entries if isinstance(entry, e.ApprovalAsked)]
+    asked = [entry.question.why for entry in made.entries if isinstance(entry, e.ApprovalAsked)]
     assert [each.endswith("credentials.json', which holds secrets.") for each in asked] == [True] * (mode != "plan")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent_harness import Rig, opened, says
 from evidence_journals import SEEN, edits, notes, reads
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     CallEnded,
@@ -33,10 +33,10 @@ from holdfast.tools.tool import Plan
 async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
     mode: Mode, outcome: str, effect: str, remember: Remember
 ) -> None:
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
         rig.agent.mode = mode
-        return ApprovalAnswer(allowed=True, remember=remember)
+        return (question.choice(remember) or question.choices[0]).answer()
 
     rig = Rig(
         ScriptedModel([[Call("act", {}), Call("act", {})], [Say("ok")]]),
@@ -53,21 +53,20 @@ async def test_a_yes_is_judged_by_the_mode_that_holds_when_it_is_given(
         assert ended[0].text.startswith("Plan mode allows only reading: ")
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_an_answer_sets_the_mode_of_the_session_once_it_is_journalled(*, allowed: bool) -> None:
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+async def test_an_answer_sets_the_mode_of_the_session_once_it_is_journalled() -> None:
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         assert rig.agent.mode == "ask"
-        return ApprovalAnswer(allowed=allowed, mode="accept-edits")
+        return ApprovalAnswer("edits")
 
     edit = edits(FileChange(path="b.py", before=None, after="d" * 64))
     rig = Rig(ScriptedModel([[Call("edits", {}), Call("edits", {})], [Say("ok")]]), [edit], mode="ask", ask=ask)
     await rig.agent.run("go")
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert (answered.allowed, answered.mode) == (allowed, "accept-edits")
+    assert (answered.allowed, answered.mode) == (True, "accept-edits")
     assert (rig.agent.mode, rig.agent.conversation.mode) == ("accept-edits", "accept-edits")
     ended = [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)]
-    assert ended == ["ok" if allowed else "denied", "ok"], "the second edit is not asked about"
+    assert ended == ["ok", "ok"], "the second edit is not asked about"
 
 
 LANDED = FileChange(path="a.py", before=SEEN.sha256, after="c" * 64)

@@ -12,10 +12,9 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.providers.model import Model
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, ProcessStarted, ShellEnded, TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tool_calls import Mode
@@ -37,11 +36,11 @@ class Asked:
         self.reached = asyncio.Event()
         self.may_go = asyncio.Event()
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         self.reached.set()
         await self.may_go.wait()
-        return ApprovalAnswer(allowed=True)
+        return ApprovalAnswer("once")
 
 
 class Running:

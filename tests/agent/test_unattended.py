@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_harness import Rig, says
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked, CallEnded, CallStarted, Entry
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -55,9 +54,9 @@ async def test_question_and_denial_are_one_append_so_that_a_crash_leaves_no_ques
 
 
 async def test_what_the_user_allowed_before_runs_and_what_the_mode_allows_too() -> None:
-    async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
-        return ApprovalAnswer(allowed=True)
+    async def yes(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
+        return ApprovalAnswer("once")
 
     attended = Rig(ScriptedModel([[Call("act", {})], [Say("done")]]), [says("act", effect="execute")], "ask", yes)
     attended.on_approval = "deny"

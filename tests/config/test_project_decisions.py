@@ -13,9 +13,8 @@ from agent_harness import Rig
 from holdfast.agent.events import NotRecorded
 from holdfast.config.project_decisions import Project
 from holdfast.errors import ConfigInvalid
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -42,12 +41,12 @@ class Person:
         self.meanwhile = meanwhile
         self.questions = 0
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
         self.questions += 1
         self.meanwhile()
         await asyncio.sleep(0)
-        return ApprovalAnswer(allowed=True, remember=self.remember)
+        return (question.choice(self.remember) or question.choices[0]).answer()
 
 
 def edit_rig(person: Person, *, path: str = "src/a.py", mode: Mode = "ask", project: Project | None = None) -> Rig:
@@ -70,10 +69,10 @@ async def test_for_the_session_is_kept_with_the_session() -> None:
     rig = edit_rig(person)
     await rig.agent.run("edit")
     assert person.questions == 1
-    patterns = [entry.pattern for entry in rig.entries if isinstance(entry, ApprovalAsked)]
-    assert patterns == [SRC], "what may be remembered is in the question"
-    answered = [(entry.remember, entry.pattern) for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert answered == [("session", SRC)]
+    patterns = [entry.question.patterns for entry in rig.entries if isinstance(entry, ApprovalAsked)]
+    assert patterns == [(SRC,)], "what may be remembered is in the question"
+    answered = [(entry.remember, entry.patterns) for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
+    assert answered == [("session", (SRC,))]
     store = MemoryStore()
     store.append(rig.entries, expected=0)
     again = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), [edits("src/b.py")], mode="ask", ask=person)

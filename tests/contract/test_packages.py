@@ -26,6 +26,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "history": ("history",),
     "shell": (
         "tools.approval",
+        "tools.truncation",
         "tools.known_programs",
         "tools.permission_rules",
         "tools.shell",

@@ -83,10 +83,10 @@ def test_a_conversation_with_a_question_over_ag_ui(one_world: World) -> None:
     assert outcome["type"] == "interrupt"
     (interrupt,) = outcome["interrupts"]
     assert interrupt["toolCallId"] == interrupt["id"]
-    assert "runs a command" in interrupt["message"]
+    assert "is not known to only read" in interrupt["message"]
     assert not (world.folder / "ran").exists()
 
-    allowed = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"allowed": True}}]
+    allowed = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"choice": "once"}}]
     second = run(served, threadId="thread-1", runId="r2", resume=allowed)
     judge(second, thread="thread-1", run_id="r2")
     assert second[0]["parentRunId"] == "t1"

@@ -71,7 +71,7 @@ def test_a_conversation_with_questions_is_led_by_the_client(one_world: World, ve
         shown, (call,) = done(page.ask(do="say", run="r1", content="run it"))
         assert shown == [("user", "run it"), ("reasoning", "hm"), ("assistant", "I run it."), ("call", "bash")]
         assert not (world.folder / "ran").exists()
-        allowed = {call: {"status": "resolved", "payload": {"allowed": True}}}
+        allowed = {call: {"status": "resolved", "payload": {"choice": "once"}}}
         shown, pending = done(page.ask(do="answer", run="r2", responses=allowed))
         (ended,) = [entry for entry in world.entries() if isinstance(entry, e.CallEnded)]
         assert shown[4:] == [("tool", ended.text), ("assistant", "It ran.")]

@@ -75,7 +75,8 @@ def test_without_a_user_the_question_is_an_event_and_the_model_decides(one_world
     one_world.script([Call("ask_user", QUESTION)], [Say("I assumed SQLite.")])
     ran = one_world.ask("build the service", "--output-format", "stream-json")
     assert ran.code == 0
-    assert [each["question"] for each in ran.of("approval")] == ["Which database should the service use?"]
+    asked = [each["question"] for each in ran.of("approval")]
+    assert [each["text"] for each in asked] == ["Which database should the service use?"]
     (result,) = ran.of("tool_result")
     assert result["outcome"] == "denied"
     assert result["content"].startswith("Not answered: no user can be asked in this run. Decide yourself")

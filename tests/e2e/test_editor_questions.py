@@ -20,7 +20,7 @@ def question(*, several: bool = False) -> Call:
 
 
 def answers(world: World) -> list[tuple[tuple[str, ...], str]]:
-    return [(entry.chosen, entry.words) for entry in world.entries() if isinstance(entry, ApprovalAnswered)]
+    return [(entry.chosen, entry.reason) for entry in world.entries() if isinstance(entry, ApprovalAnswered)]
 
 
 def outcomes(world: World) -> list[str]:

@@ -11,6 +11,7 @@ from test_terminal import screen
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Titled
 from holdfast.testing.script import Fail, Hold, Say
+from polling import eventually
 
 NAMER = "openai-chat:gpt-5.5-mini"
 
@@ -99,3 +100,24 @@ def test_the_user_s_title_wins_and_a_failure_is_said(one_world: World) -> None:
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
     assert sorted(each.title for each in Catalog(world.home / "sessions").all()) == ["Mine", "other words"]
+
+
+def test_a_run_of_one_prompt_asks_for_no_title(one_world: World) -> None:
+    """It ends with its turn: the title would be paid for, and thrown away."""
+    world = with_title_model(one_world)
+    world.script([Say("It leaks.")])
+    assert world.run("-m", world.model, "--yolo", "-p", "look at this:").code == 0
+    assert titles(world) == []
+    assert len(world.provider.requests) == 1
+
+
+def test_the_plain_mode_gets_a_title(one_world: World) -> None:
+    world = with_title_model(one_world)
+    world.script([Say("It leaks.")], [Say("The leak of a lease")])
+    with Terminal(("--plain", "-m", world.model), env=world.environ(), cwd=world.folder, warm=True) as terminal:
+        terminal.wait_text("Plain mode")
+        terminal.send("look at this\n")
+        eventually(lambda: titles(world))
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert titles(world) == [("The leak of a lease", NAMER)]

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from holdfast.agent.agent import Agent
 from holdfast.providers.model import Model
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.conversation import UserMessage
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -41,7 +40,7 @@ async def main(folder):
     async def connect(name):
         return model
 
-    async def ask(call, plan, why):
+    async def ask(question, plan):
         print("ASKED", flush=True)
         await asyncio.Event().wait()
 
@@ -61,7 +60,7 @@ def test_the_question_is_asked_again_once(tmp_path: Path) -> None:
         assert process.stdout.readline() == "ASKED\n"
         process.send_signal(signal.SIGKILL)
     questions = asyncio.run(_taken_up(tmp_path))
-    assert questions == ["bash", "write"]
+    assert questions == ["Run this command?", "Write b.txt?"]
     assert (tmp_path / "workspace" / "ran.txt").read_text() == "ran\n"
     assert (tmp_path / "workspace" / "b.txt").read_text() == "new"
 
@@ -75,11 +74,11 @@ async def _taken_up(folder: Path) -> list[str]:
         del name
         return model
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del plan, why
-        questions.append(call.name)
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
+        questions.append(question.text)
         await asyncio.sleep(0)
-        return ApprovalAnswer(allowed=True)
+        return ApprovalAnswer("once")
 
     agent = Agent(
         store=SqliteStore.open(folder / "home" / "session"),

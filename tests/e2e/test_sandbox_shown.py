@@ -181,20 +181,22 @@ def test_ag_ui_and_the_inbox_carry_the_level(one_world: World) -> None:
     user = {"id": "1", "role": "user", "content": "go"}
     first = run(served, threadId="thread-1", runId="r1", messages=[user])
     (interrupt,) = first[-1]["outcome"]["interrupts"]
-    assert interrupt["metadata"] == {"level": "network", "hosts": [HOST]}
-    refused = run(served, threadId="thread-1", runId="r2", resume=[answer(interrupt, level="workspace")])
-    assert "cannot grant the level 'workspace'" in refused[-1]["message"]
-    second = run(served, threadId="thread-1", runId="r3", resume=[answer(interrupt, level="network")])
+    metadata = interrupt["metadata"]
+    assert (metadata["level"], metadata["hosts"]) == ("network", [HOST])
+    assert next((each["name"], each.get("level")) for each in metadata["question"]["choices"]) == ("once", "network")
+    refused = run(served, threadId="thread-1", runId="r2", resume=[answer(interrupt, "inside")])
+    assert "'inside' is not offered" in refused[-1]["message"]
+    second = run(served, threadId="thread-1", runId="r3", resume=[answer(interrupt, "once")])
     (interrupt,) = second[-1]["outcome"]["interrupts"]
     assert interrupt["metadata"]["level"] == "outside"
-    run(served, threadId="thread-1", runId="r4", resume=[answer(interrupt, level="workspace")])
+    run(served, threadId="thread-1", runId="r4", resume=[answer(interrupt, "inside")])
     served.stop()
     assert confined(world) == ["network", "workspace"]
     assert levels(world) == ["network", "workspace"]
 
 
-def answer(interrupt: dict[str, Any], *, level: str) -> dict[str, Any]:
-    payload = {"allowed": True, "level": level}
+def answer(interrupt: dict[str, Any], choice: str) -> dict[str, Any]:
+    payload = {"choice": choice}
     return {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
 
 

@@ -121,7 +121,7 @@ def test_its_first_use_asks_and_the_rule_that_allows_it_is_named(one_world: Worl
     environ = one_world.environ(TAVILY_API_KEY=KEY)
     ran = one_world.run("-m", one_world.model, "-p", "search", environ=environ)
     (question,) = [entry for entry in one_world.entries() if isinstance(entry, ApprovalAsked)]
-    assert question.pattern == Pattern(effect="read", text="127.0.0.1")
+    assert question.question.patterns == (Pattern(effect="read", text="127.0.0.1"),)
     assert "--allow 'WebFetch(domain:127.0.0.1)'" in ran.err
     assert tavily.keys == []
     ran = one_world.run("-c", "-p", "go on", "--allow", "WebSearch", environ=environ)

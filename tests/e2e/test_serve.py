@@ -42,12 +42,12 @@ def test_a_turn_with_a_question_a_steer_and_a_refusal(world: World) -> None:
     steered = served.ask(session, "steer", text="and be quick")
     later = served.ask(session, "prompt", text="next")
     assert served.state(session) == "asking"
-    served.ask(session, "answer", call=call, allowed=True)
+    served.ask(session, "answer", question=call, choice="once")
     eventually(lambda: served.get(f"/sessions/{session}")["asking"] not in ([], [call]))
     second = served.wait_for_question(session)
-    refused = served.ask(session, "answer", call=second, allowed=False, words="not this one")
+    refused = served.ask(session, "answer", question=second, choice="no", words="not this one")
     eventually(lambda: served.row(session, refused["id"])["done"])
-    again = served.ask(session, "answer", call=second, allowed=True)
+    again = served.ask(session, "answer", question=second, choice="once")
     eventually(lambda: served.row(session, again["id"])["refused"])
     assert "no open question" in served.row(session, again["id"])["refused"]
     eventually(lambda: world.checkpointed().endswith("Second turn."))
@@ -113,7 +113,7 @@ def test_a_question_is_asked_again_after_a_kill_and_its_answer_waits_for_it(one_
     with sqlite3.connect(world.home / "service" / "inbox.db") as inbox:  # an answer right before the kill
         inbox.execute(
             "INSERT INTO inbox (name, session, kind, body, sender, at) VALUES ('n', ?, 'answer', ?, 'me', 0)",
-            (session, f'{{"call": "{call}", "allowed": true}}'),
+            (session, f'{{"question": "{call}", "choice": "once"}}'),
         )
     inbox.close()
     served.start()
@@ -230,7 +230,7 @@ def test_every_route_refuses_who_has_no_right_to_it(one_world: World, tmp_path: 
                 assert f"no right to {right}" in answer.json()["error"]
         asker, answerer = ({"authorization": f"Bearer {tokens[each]}"} for each in ("ask", "answer"))
         inbox = f"/sessions/{session}/inbox"
-        for kind, body in (("answer", {"call": "c", "allowed": True}), ("mode", {"mode": "ask"})):
+        for kind, body in (("answer", {"question": "c", "choice": "once"}), ("mode", {"mode": "ask"})):
             assert anyone.post(inbox, json={"kind": kind, **body}, headers=asker).status_code == 403
             assert anyone.post(inbox, json={"kind": kind, **body}, headers=answerer).status_code == 202
         for kind in ("prompt", "steer", "later", "stop", "model", "rename", "recall"):

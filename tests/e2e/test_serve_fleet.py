@@ -45,7 +45,7 @@ def test_a_session_of_a_fleet_over_http(one_world: World, store_url: str) -> Non
     (session,) = ids
     call = served.wait_for_question(session)
     assert served.state(session) == "asking"
-    served.ask(session, "answer", call=call, allowed=True)
+    served.ask(session, "answer", question=call, choice="once")
     served.finished(session)
     assert (world.folder / "ran").exists()
     (row,) = [each for each in served.inbox(session) if each["kind"] == "prompt"]

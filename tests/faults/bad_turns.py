@@ -19,7 +19,6 @@ from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.tool_runner import Calls
 from holdfast.agent.turn.turn import Turn
 from holdfast.providers.model import Model, StreamFinished
-from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import OpenCall
@@ -184,8 +183,7 @@ def agent_that_runs_questions(play: Play) -> Agent:
         async def ask_model_question(call: OpenCall, plan: Plan, why: str) -> None:
             answer = await calls._ask_user(call, plan, why)
             call_id = call.part.id
-            entry = ApprovalAnswered(call=call_id, allowed=answer.allowed, words=answer.reason, chosen=answer.chosen)
-            play_journal.append(entry)
+            play_journal.append(answer)
             calls._to(Signal.ANSWER)
             await calls._stop.race(asyncio.sleep(0.1))
             text = model_notices.question_answered(answer.chosen, answer.reason)
@@ -204,12 +202,12 @@ def agent_that_takes_silence_for_consent(play: Play) -> Agent:
     def change(calls: Calls) -> None:
         ask_user = calls._ask_user
 
-        async def impatient(call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
+        async def impatient(call: OpenCall, plan: Plan, why: str) -> ApprovalAnswered:
             try:
                 return await asyncio.wait_for(ask_user(call, plan, why), 3600)
             except TimeoutError:
                 assert plan.question is not None
-                return ApprovalAnswer(allowed=True, chosen=(plan.question.options[0].label,))
+                return ApprovalAnswered(call=call.part.id, allowed=True, chosen=(plan.question.options[0].label,))
 
         calls._ask_user = impatient
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from holdfast.agent.recovery.settle_tasks import task_ended
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     ApprovalAsked,
     CallEnded,
@@ -58,14 +59,14 @@ def left_asking() -> list[Entry]:
     return [
         *_called(calls),
         CallStarted(call=calls[0].id, effect="execute"),
-        ApprovalAsked(call=calls[1].id, why="The call 'act' runs a command."),
+        ApprovalAsked(call=calls[1].id, question=older_question(calls[1].id, "The call 'act' runs a command.")),
     ]
 
 
 def left_consulting(name: str, arguments: object) -> list[Entry]:
     """Return the journal of a process that died while a plan or a question of the model was put to the user."""
     call = CallPart(id="dead00000", name=name, arguments=json.dumps(arguments))
-    return [*_called([call]), ApprovalAsked(call=call.id, why="It is for you to decide.")]
+    return [*_called([call]), ApprovalAsked(call=call.id, question=older_question(call.id, "It is for you to decide."))]
 
 
 def left_with_tasks() -> list[Entry]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -23,22 +23,27 @@ APPROVED = "The user approved this plan. Mode: ask"
 WORDS = "smaller, please"
 
 
+Given = tuple[tuple[str, ...], str]
+"""The chosen options and the words of an answer."""
+
+
 class User:
     """Who gives these answers in turn, each after so many seconds, and none after the last; `gave` are those given."""
 
     def __init__(self, *answers: ApprovalAnswer, after: float) -> None:
         self._left = list(answers)
         self._after = after
-        self.gave: list[ApprovalAnswer] = []
+        self.gave: list[Given] = []
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
         """Return the next answer."""
-        del call, plan, why
+        del plan
         await asyncio.sleep(self._after)
         if not self._left:
             await asyncio.Event().wait()
-        self.gave.append(self._left.pop(0))
-        return self.gave[-1]
+        answer = self._left.pop(0)
+        self.gave.append((question.options_of(answer), answer.words))
+        return answer
 
 
 def decisions(*answers: ApprovalAnswer, after: float) -> Callable[[], User]:
@@ -49,7 +54,7 @@ def decisions(*answers: ApprovalAnswer, after: float) -> Callable[[], User]:
 def answers(allowed: Sequence[bool], *, after: float) -> Callable[[], User]:
     """Return what makes a user who allows or refuses in turn, each after so many seconds."""
     return decisions(
-        *(ApprovalAnswer(allowed=yes, reason="" if yes else "not that one") for yes in allowed), after=after
+        *(ApprovalAnswer("once") if yes else ApprovalAnswer("no", "not that one") for yes in allowed), after=after
     )
 
 
@@ -95,7 +100,7 @@ def truth_of_plans(entries: Sequence[Entry], appends: Sequence[Sequence[Entry]])
 
 
 def truth_of_questions(
-    entries: Sequence[Entry], appends: Sequence[Sequence[Entry]], gave: Sequence[ApprovalAnswer]
+    entries: Sequence[Entry], appends: Sequence[Sequence[Entry]], gave: Sequence[Given]
 ) -> Iterator[str]:
     """Yield where a question of the model has not one fate, or another answer than the user gave.
 
@@ -103,7 +108,9 @@ def truth_of_questions(
     """
     questions = _calls(entries, "ask_user")
     asked_calls = [entry.call for entry in entries if isinstance(entry, ApprovalAsked) and entry.call in questions]
-    if len(asked_calls) > len({*asked_calls}):
+    if len(asked_calls) > len(
+        {entry for entry in entries if isinstance(entry, ApprovalAsked) and entry.call in questions}
+    ):
         yield f"questions {asked_calls} were journalled twice"
     if ran := [entry for entry in entries if isinstance(entry, CallStarted) and entry.call in questions]:
         yield f"questions ran: {ran}"
@@ -116,7 +123,6 @@ def truth_of_questions(
             entry.call for entry in append if isinstance(entry, CallEnded) and entry.call in answered_calls
         ]:
             yield f"the answer to question {answered_calls} is in the journal without its outcome"
-    known = [(each.chosen, each.reason) for each in gave]
     for end in entries:
         if not isinstance(end, CallEnded) or end.call not in questions:
             continue
@@ -127,9 +133,9 @@ def truth_of_questions(
             elif end.call in asked_calls and end.outcome == "not_started" and "No option was chosen" not in text:
                 yield f"question {end.call} was put to the user, and its end does not say so: {text}"
             continue
-        if (answer.chosen, answer.words) not in known:
+        if (answer.chosen, answer.reason) not in gave:
             yield f"question {end.call} has an answer that nobody gave: {answer}"
         if end.outcome != ("ok" if answer.allowed else "denied"):
             yield f"question {end.call} was answered, and ended {end.outcome}"
-        if lost := [each for each in (*answer.chosen, answer.words) if each not in text]:
+        if lost := [each for each in (*answer.chosen, answer.reason) if each not in text]:
             yield f"question {end.call} was answered, and {lost} is lost: {text}"

@@ -90,7 +90,7 @@ class Driving:
         agent = Agent(
             store=held_session.store, toolbox=toolbox, connect=connect, mode=self.mode, emit=lambda _: None, ask=ask
         )
-        return DrivenAgent(agent=agent, offers=lambda _plan, _mode, _why: ())
+        return DrivenAgent(agent=agent)
 
     async def run(self, while_it_answers: Callable[[], None] | None = None, *, drained: bool = False) -> DriveEnd:
         """Drive it, and call `while_it_answers` once the model answers. If `drained`, the worker ends already."""

@@ -72,15 +72,15 @@ async def test_a_question_is_parked_and_its_answer_goes_on() -> None:
     assert (driving.effects, driving.ends) == ([], [])
     assert driving.record.seq_of(waits) == "open"
     (asked,) = [entry for entry in driving.record.journal if isinstance(entry, e.ApprovalAsked)]
-    wrong = driving.record.ask("answer", call="another", allowed=True)
-    answer = driving.record.ask("answer", call=asked.call, allowed=True)
+    wrong = driving.record.ask("answer", question="another", choice="once")
+    answer = driving.record.ask("answer", question=asked.call, choice="once")
     driving.model.extend((Say("then done"),))
     driving.rules = DriveRules(park_after=None)
     assert await driving.run() == "released"
     assert driving.effects == ["x"]
     assert driving.ends == ["finished", "finished"]
     assert isinstance(driving.record.seq_of(answer), int)
-    assert "has no open question" in str(driving.record.seq_of(wrong))
+    assert "no open question" in str(driving.record.seq_of(wrong))
 
 
 async def test_a_fault_in_the_middle_is_raised_and_the_turn_is_continued_by_the_next() -> None:

@@ -39,8 +39,8 @@ def test_a_day_in_the_fleet(workers: Workers, provider: ScriptedProvider, tmp_pa
     assert workers.fleet.inbox(session, after=waits.id - 1)[0].done is None
 
     provider.extend([Say("four done")])
-    wrong = workers.fleet.ask(session, "answer", {"call": "another", "allowed": True})
-    workers.fleet.ask(session, "answer", {"call": call, "allowed": True, "words": "go"}, sender="ana")
+    wrong = workers.fleet.ask(session, "answer", {"question": "another", "choice": "once"})
+    workers.fleet.ask(session, "answer", {"question": call, "choice": "once", "words": "go"}, sender="ana")
     workers.until(session, "idle", free=True)
     assert (tmp_path / "work" / "made").read_text() == "hi\n"
     prompts = [entry.text for entry in entries(workers, session) if isinstance(entry, e.PromptAccepted)]
@@ -236,7 +236,7 @@ def test_questions_hold_no_slot(workers: Workers, provider: ScriptedProvider, tm
     provider.extend(*([Say("done")] for _ in sessions))
     for session in sessions:
         (call,) = workers.fleet.session(session).asking
-        workers.fleet.ask(session, "answer", {"call": call, "allowed": False})
+        workers.fleet.ask(session, "answer", {"question": call, "choice": "no"})
     eventually(lambda: workers.fleet.status().sessions["idle"] == count, 20.0 * count / slots)
     for session in sessions:
         workers.until(session, "idle", free=True)

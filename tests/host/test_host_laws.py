@@ -19,6 +19,7 @@ from holdfast.host import events as h
 from holdfast.host.hosted_session import RULES_OF, Surface
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Fail, Reply, Say, Wait
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.virtual_loop import run_virtual
@@ -216,3 +217,42 @@ def test_whatever_happens_nothing_is_left_open_and_every_submission_has_its_end(
         for submission in story.submissions:
             assert submission.accepted.done()
             assert submission.ended.done()
+
+
+async def reopened(entries: list[e.Entry], seed: int) -> HostRig:
+    """Return a host that opened such a journal, had two prompts to serve at once, and was closed."""
+    store = MemoryStore()
+    store.append(entries, expected=0)
+    model = ScriptedModel([[Say("done")]] * 20)
+    rig = HostRig(model, [says("look"), says("change"), says("slow"), says("bash")], "yolo", RULES_OF["plain"], store)
+
+    def answer(event: h.HostEvent) -> None:
+        if isinstance(event, h.Asked):
+            choice = event.question.choices[seed % len(event.question.choices)].name
+            asyncio.get_running_loop().call_soon(rig.host.submit, c.Answer(event.question.id, choice))
+
+    rig.host.listen(answer)
+    first = c.Continue() if seed % 2 else c.Prompt("and now?")
+    submissions = [rig.host.submit(first), rig.host.submit(c.Prompt("and then?"))]
+    for submission in submissions:
+        await submission.accepted
+    if seed % 3:
+        await asyncio.wait([each.ended for each in submissions])
+    await rig.host.close()
+    return rig
+
+
+@pytest.mark.deep
+def test_after_a_kill_at_any_entry_the_next_host_settles_what_was_open(stories: list[Story]) -> None:
+    """Whatever was queued or running when the process died: the journal opens, and the next prompts are taken."""
+    kills = 0
+    for number, story in enumerate(stories[: STORIES // 5]):
+        entries = story.rig.entries
+        for end in range(1, len(entries) + 1):
+            rig = run_virtual(reopened(entries[:end], number + end))
+            rig.expect_settled()
+            assert rig.entries[:end] == entries[:end]
+            texts = [each.text for each in rig.entries[end:] if isinstance(each, e.PromptAccepted | e.Queued)]
+            assert "and then?" in texts
+            kills += 1
+    assert kills > STORIES

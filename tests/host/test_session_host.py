@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from agent_harness import says, waits
+from agent_harness import opened, says, waits
 from holdfast.agent.events import Fact
 from holdfast.errors import StorageFailed, ToolFailed, UsageError
 from holdfast.host import commands as c
@@ -25,15 +25,13 @@ from host_harness import Client, FakeServers, HostRig
 
 
 class FullStore(MemoryStore):
-    """A store that refuses entries of this kind."""
+    """A store that refuses entries of a kind, once that is set."""
 
-    def __init__(self, kind: type) -> None:
-        super().__init__()
-        self._kind = kind
+    refused: type | None = None
 
     def append(self, entries: Sequence[e.Entry], *, expected: int) -> int:
         """Append, or raise that the disk is full."""
-        if any(isinstance(each, self._kind) for each in entries):
+        if self.refused is not None and any(isinstance(each, self.refused) for each in entries):
             raise StorageFailed("The disk is full. Free some space.")
         return super().append(entries, expected=expected)
 
@@ -73,7 +71,7 @@ async def test_a_prompt_is_accepted_by_its_entry_and_ends_with_its_turn() -> Non
 async def test_a_command_of_the_user_is_accepted_by_its_start_and_not_by_its_end() -> None:
     rig = HostRig(ScriptedModel(), [waits("bash")])
     shell = rig.host.submit(c.Shell("sleep 60"))
-    await shell.accepted
+    await asyncio.wait_for(shell.accepted, 5)
     assert not shell.ended.done()
     assert [type(each) for each in rig.entries[1:]] == [e.ShellStarted]
     rig.host.submit(c.Stop())
@@ -110,7 +108,7 @@ async def test_what_still_waits_when_the_session_closes_is_refused() -> None:
     await rig.host.close()
     for submission in waiting:
         with pytest.raises(UsageError, match="was closed before"):
-            await submission.accepted
+            await asyncio.wait_for(submission.accepted, 5)
     refused = [each for each in rig.client.events if isinstance(each, h.Refused)]
     assert [each.text for each in refused] == ["prompt 0", "prompt 1", "prompt 2"]
     assert prompts(rig) == []
@@ -222,11 +220,15 @@ async def test_a_second_prompt_of_an_editor_stops_the_first() -> None:
 
 
 async def test_a_prompt_that_cannot_be_journalled_returns_and_nothing_else_does() -> None:
-    rig = HostRig(ScriptedModel(), store=FullStore(e.PromptAccepted))
+    store = FullStore()
+    begun = e.PromptAccepted(turn=1, text="first")
+    held = e.Queued(id="q3", text="of an earlier process", when="later")
+    store.append([opened(), begun, held, e.TurnEnded(turn=1, reason="cancelled", cause="user")], expected=0)
+    store.refused = e.PromptAccepted
+    rig = HostRig(ScriptedModel(), store=store)
     with pytest.raises(StorageFailed):
         await rig.host.submit(c.Prompt("lost?")).ended
-    refused = rig.client.of(h.Refused)
-    assert refused == [h.Refused(1, "The disk is full. Free some space.", None, "lost?")]
+    assert rig.client.of(h.Refused) == [h.Refused(1, "The disk is full. Free some space.", None, "lost?")]
     assert rig.client.of(h.Returned, h.Accepted) == []
     await rig.host.close()
 
@@ -305,7 +307,8 @@ async def test_the_first_answer_wins_and_one_that_was_not_offered_is_refused() -
     await rig.host.close()
 
 
-async def test_an_ended_task_begins_a_turn_if_nothing_runs() -> None:
+def served() -> tuple[FunctionTool, asyncio.Event]:
+    """Return a background command, and what ends it."""
     over = asyncio.Event()
 
     async def serve(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
@@ -313,7 +316,26 @@ async def test_an_ended_task_begins_a_turn_if_nothing_runs() -> None:
         await over.wait()
         return ToolOutput(text="served")
 
-    tool = FunctionTool("serve", "execute", serve, background=True)
+    return FunctionTool("serve", "execute", serve, background=True), over
+
+
+async def test_a_task_that_ends_during_a_turn_begins_none() -> None:
+    tool, over = served()
+    rig = HostRig(ScriptedModel([[Call("serve", {})], [Hold("here"), Say("It has ended.")]]), [tool], wake=True)
+    turn = rig.host.submit(c.Prompt("serve it"))
+    await when(lambda: len(rig.model.requests) == 2)
+    over.set()
+    await reached(rig, TaskEnded)
+    await rig.host.submit(c.Rename("served after the wake-up")).ended
+    rig.model.release("here")
+    await turn.ended
+    assert prompts(rig) == ["serve it"]
+    assert not any(isinstance(each, e.Queued) for each in rig.entries)
+    await rig.host.close()
+
+
+async def test_an_ended_task_begins_a_turn_if_nothing_runs() -> None:
+    tool, over = served()
     model = ScriptedModel([[Call("serve", {})], [Say("It runs.")], [Say("It has ended.")]])
     rig = HostRig(model, [tool], wake=True)
     await rig.host.submit(c.Prompt("serve it")).ended

@@ -8,9 +8,8 @@ import os
 import pytest
 from reference_harness import Line, Stage, read_rounds, texts
 
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import CallEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Action, Call, Hold, Say
 from holdfast.testing.toolbox import FunctionTool
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
@@ -44,9 +43,9 @@ async def test_abort_mid_tool_call_cleans_up_messages(stage: Stage) -> None:
 @pytest.mark.parametrize("rounds", [5, 15])
 @pytest.mark.parametrize("words", [[], [Say("I will deploy.")]], ids=["silent", "with text"])
 async def test_denied_tool_keeps_the_prompt_and_the_rounds(stage: Stage, rounds: int, words: list[Action]) -> None:
-    async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
-        return ApprovalAnswer(allowed=False, reason="not on a Friday")
+    async def deny(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
+        return ApprovalAnswer("no", words="not on a Friday")
 
     stage.mode, stage.ask = "ask", deny
     shown = stage.write_files(rounds)
@@ -130,9 +129,9 @@ async def test_same_id_for_two_parallel_calls(stage: Stage) -> None:
 async def test_the_model_reads_a_denial_once_and_right_after_its_call(stage: Stage) -> None:
     """The documents' external addition: the notice must stand where it belongs, not as a separate prompt."""
 
-    async def deny(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
-        return ApprovalAnswer(allowed=False, reason="no")
+    async def deny(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
+        return ApprovalAnswer("no", words="no")
 
     stage.mode, stage.ask = "ask", deny
     await stage.run_turn("go", [Call("bash", {"command": "touch made"}), Call("glob", {"pattern": "*"})], [Say("well")])

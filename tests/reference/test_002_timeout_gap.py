@@ -8,9 +8,8 @@ import msgspec
 import pytest
 from reference_harness import FAST, ONE_WIRE, Stage, texts
 
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Hold, Reply, Say
 from holdfast.tools.tool import Plan
 
@@ -65,10 +64,10 @@ async def test_wait_for_becomes_timeout_error_after_the_cleanup(stage: Stage) ->
 async def test_a_user_who_thinks_is_not_a_silent_model(stage: Stage) -> None:
     """The deadlines are on the model's events: none of them runs while the user is asked or a tool works."""
 
-    async def ponders(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def ponders(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         await asyncio.sleep(1.2)
-        return ApprovalAnswer(allowed=True)
+        return ApprovalAnswer("once")
 
     stage.limits = msgspec.structs.replace(FAST, first_event=1.0, idle_event=1.0, attempts=1)
     stage.mode, stage.ask = "ask", ponders

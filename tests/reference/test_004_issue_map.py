@@ -6,9 +6,8 @@ import msgspec
 import pytest
 from reference_harness import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
 
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import RequestFailed
-from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Fail, Hold, Ping, ReceivedRequest, Reply, Say
 from holdfast.tools.tool import Plan
 
@@ -137,10 +136,10 @@ async def test_a_call_written_as_text_is_text(stage: Stage, written: str) -> Non
     """The reference took it for a call, asked the user about it, and never ran it."""
     questions: list[str] = []
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del plan, why
-        questions.append(call.name)
-        return ApprovalAnswer(allowed=True)
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
+        questions.append(question.call)
+        return ApprovalAnswer("once")
 
     stage.mode, stage.ask = "ask", ask
     ended = await stage.run_turn("work", [Say(written)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.questions import older_question
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, UserMessage
 from holdfast.session.conversation.fold import Fold, fold
 from holdfast.session.journal.entries import (
@@ -57,10 +58,10 @@ def test_a_note_is_sent_with_the_next_prompt_and_with_no_other() -> None:
 
 def test_what_was_denied_is_not_allowed_from_then_on() -> None:
     pattern = Pattern(effect="execute", text="make *")
-    question = ApprovalAsked(call="A", why="It runs a command.", pattern=pattern)
+    question = ApprovalAsked(call="A", question=older_question("A", "It runs a command.", (pattern,)))
     begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], question]
-    denied = ApprovalAnswered(call="A", allowed=False, remember="session", pattern=pattern)
-    granted = ApprovalAnswered(call="A", allowed=True, remember="session", pattern=pattern)
+    denied = ApprovalAnswered(call="A", allowed=False, remember="session", patterns=(pattern,))
+    granted = ApprovalAnswered(call="A", allowed=True, remember="session", patterns=(pattern,))
     assert fold([*begun, denied]).allowed == ()
     assert fold([*begun, granted]).allowed == (pattern,)
     several = (pattern, Pattern(effect="execute", text="git commit *"))
@@ -69,7 +70,11 @@ def test_what_was_denied_is_not_allowed_from_then_on() -> None:
 
 
 def test_the_mode_of_the_last_answer_holds_from_then_on() -> None:
-    begun: list[Entry] = [OPENED, *turn(1, call("A"))[:3], ApprovalAsked(call="A", why="It changes files.")]
+    begun: list[Entry] = [
+        OPENED,
+        *turn(1, call("A"))[:3],
+        ApprovalAsked(call="A", question=older_question("A", "It changes files.")),
+    ]
     switched = ApprovalAnswered(call="A", allowed=True, mode="accept-edits")
     assert fold(begun).mode is None
     assert fold([*begun, switched]).mode == "accept-edits"

@@ -41,6 +41,7 @@ from holdfast.config.settings import Limits
 from holdfast.errors import StateError, UsageError
 from holdfast.providers.model import Model
 from holdfast.providers.registry import PROVIDERS, Providers
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
@@ -58,7 +59,7 @@ class Agent:
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
     block or raise. Without `ask`, a call that needs approval ends the turn; with `on_approval="deny"` it is denied and
-    the turn continues. `project` holds the patterns that run without asking.
+    the turn continues. `offered` says which answers a question may offer, `project` has the patterns that run unasked.
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
     `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
@@ -75,6 +76,7 @@ class Agent:
         mode: Mode,
         emit: Callable[[Event], None],
         ask: ApprovalPrompt | None = None,
+        offered: QuestionRules = ALL_ANSWERS,
         on_approval: OnApproval = "stop",
         limits: Limits | None = None,
         project: Project | None = None,
@@ -126,7 +128,7 @@ class Agent:
             window=window,
             notify=self._emit_progress,
         )
-        self.permissions = Permissions(mode, self.journal, project=project)
+        self.permissions = Permissions(mode, self.journal, project=project, offered=offered)
         self._context = TurnContext(
             journal=self.journal,
             recovery=self.recovery,

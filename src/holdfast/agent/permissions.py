@@ -7,6 +7,7 @@ import msgspec
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, StateError
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.journal.mode_changes import ModeChanged, resumed_mode
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.tools.approval.decision import Policy
@@ -16,10 +17,14 @@ from holdfast.tools.tool import Plan
 class Permissions:
     """The permissions of one session. `mode` may be set at any time, also in a running turn."""
 
-    def __init__(self, mode: Mode, journal: JournalWriter, *, project: Project | None) -> None:
+    def __init__(
+        self, mode: Mode, journal: JournalWriter, *, project: Project | None, offered: QuestionRules = ALL_ANSWERS
+    ) -> None:
         self.mode: Mode = mode
         """The approval mode. A change applies from the next decision on, also in a running turn."""
         self.project = project
+        self.offered = offered
+        """Which answers a question may offer."""
         self._journal = journal
         self._noticed = False
 

@@ -38,8 +38,8 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
 
     - `prompt`, `steer`, `later`: `{"text": …}`. A steer or a later without a running turn becomes a prompt.
     - `stop`: `{}`. It refuses the messages that waited before it. With no turn running it is done at once.
-    - `answer`: `{"call": …, "allowed": …}`, and optionally `"words"`, `"chosen"` (labels), `"remember"` (`""`,
-      `"session"`), `"mode"`, `"level"` (what a command may do: `"workspace"`, `"network"`, `"outside"`).
+    - `answer`: `{"question": …, "choice": …}`, the id of the question and the name of a choice that it offers, and
+      optionally `"words"` and `"marked"` (names of options).
     - `model`: `{"model": "PROVIDER:MODEL"}`. `mode`: `{"mode": …}`. `rename`: `{"title": …}`. `recall`: `{"id": …}`,
       the id of a queued message or of a waiting row.
 

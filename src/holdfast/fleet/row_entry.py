@@ -16,7 +16,7 @@ def matches_entry(row: InboxRow, entry: e.Entry, *, name: str = "") -> bool:  # 
                 return queued == name
             return text == row.body.get("text") and (isinstance(entry, e.Queued) or not queued)
         case "answer", e.ApprovalAnswered(call=call):
-            return call == row.body.get("call")
+            return call == row.body.get("question")
         case "stop", e.TurnEnded():
             return True
         case "model", e.ModelChanged(model=model):

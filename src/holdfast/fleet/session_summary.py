@@ -50,7 +50,7 @@ def _after(summary: FleetSummary, entry: e.Entry) -> FleetSummary:  # noqa: PLR0
             title = summary.title if summary.named or summary.title else text.strip().partition("\n")[0][:_TITLE_LENGTH]
             return change(summary, open=True, title=title)
         case e.ApprovalAsked(call=call):
-            return change(summary, asking=(*summary.asking, call))
+            return change(summary, asking=tuple(dict.fromkeys((*summary.asking, call))))
         case e.ApprovalAnswered(call=call) | e.CallEnded(call=call) if call in summary.asking:
             return change(summary, asking=tuple(each for each in summary.asking if each != call))
         case e.ResponseEnded(usage=usage) | e.Compacted(usage=usage) if usage.cost:

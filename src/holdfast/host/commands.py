@@ -7,6 +7,7 @@ text, whatever it says. `submit` numbers the commands: a stop reaches those with
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import msgspec
 
@@ -55,10 +56,10 @@ class Slash(_Tagged, frozen=True, tag="slash"):
 
 
 class Answer(_Tagged, frozen=True, tag="answer"):
-    """Answer the open question of this id with one of its choices."""
+    """Answer the open question of this id with one of its choices; "" closes it and allows nothing."""
 
     question: str
-    choice: ChoiceName
+    choice: ChoiceName | Literal[""]
     words: str = ""
     marked: tuple[ChoiceName, ...] = ()
 

@@ -26,8 +26,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
@@ -37,9 +35,8 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.tasks import TaskEnded
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
@@ -255,23 +252,18 @@ class SessionHost:
             self._refuse(submission, UsageError(f"Question {command.question!r} is not open. {why}"))
             return
         question, answered = self._question
-        chosen = question.question.choice(command.choice)
-        marked = tuple(question.question.choice(each) for each in command.marked)
-        if chosen is None or not all(each is not None and each.option for each in marked):
-            offered = ", ".join(each.name for each in question.question.choices)
-            named = ", ".join((command.choice, *command.marked))
-            self._refuse(submission, UsageError(f"Choice {named!r} is not offered (expected one of {offered})."))
+        answer = ApprovalAnswer(command.choice, command.words, command.marked)
+        try:
+            question.question.chosen(answer)
+        except UsageError as error:
+            self._refuse(submission, error)
             return
-        options = tuple(each.option for each in marked if each is not None)
-        answered.set_result(chosen.answer(command.words, marked=options))
+        answered.set_result(answer)
         self._done(submission)
 
-    async def _ask(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    async def _ask(self, question: Question, plan: Plan) -> ApprovalAnswer:
         """Ask the clients, and return the first answer."""
-        from holdfast.tools.approval.question import question_of
-
         answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        question = msgspec.structs.replace(question_of(plan, mode=self.agent.mode, why=why), id=call.id, call=call.id)
         self._question = h.Asked(question, plan), answered
         self._send(self._question[0])
         if self._turn is not None:

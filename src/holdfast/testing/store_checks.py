@@ -115,9 +115,6 @@ EXAMPLES: tuple[e.Entry, ...] = (
     ),
     e.ApprovalAsked(
         call="c1",
-        why="It is outside the workspace.",
-        pattern=Pattern(effect="execute", text="make test *"),
-        patterns=(Pattern(effect="execute", text="make test *"), Pattern(effect="execute", text="git commit *")),
         level="network",
         hosts=("api.example.org",),
         notice="Commands are not confined: bubblewrap is not installed.",
@@ -151,9 +148,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.ApprovalAnswered(
         call="c1",
         allowed=False,
-        words="Not that one.",
+        reason="Not that one.",
+        choice="no",
         remember="session",
-        pattern=Pattern(effect="write", text="src/**"),
         patterns=(Pattern(effect="write", text="src/**"), Pattern(effect="write", text="README.md")),
         mode="accept-edits",
         chosen=("SQLite", "Postgres"),

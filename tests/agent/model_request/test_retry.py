@@ -11,9 +11,8 @@ from holdfast.agent.events import TurnFailed
 from holdfast.agent.turn.deadline import Deadline
 from holdfast.config.model_servers import ProviderLimits
 from holdfast.config.settings import Limits
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import RequestFailed, TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Fail, Reply, Say, Wait
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.virtual_loop import run_virtual
@@ -23,10 +22,10 @@ from holdfast.ui.advice import COMMAND_LINE, SCREEN
 HOUR = 3600.0
 
 
-async def _thoughtful(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-    del call, plan, why
+async def _thoughtful(question: Question, plan: Plan) -> ApprovalAnswer:
+    del question, plan
     await asyncio.sleep(HOUR)
-    return ApprovalAnswer(allowed=True)
+    return ApprovalAnswer("once")
 
 
 def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent_harness import Rig, opened, says
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question, older_question
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Result, UserMessage
 from holdfast.session.journal.entries import (
@@ -37,7 +37,7 @@ JOURNAL: tuple[Entry, ...] = (
     ResponseEnded(step=1, model=MODEL, parts=(READ, ACT), usage=Usage(), finish="calls"),
     CallStarted(call=READ.id, effect="read"),
     CallEnded(call=READ.id, outcome="ok", text="read"),
-    ApprovalAsked(call=ACT.id, why="The call 'act' runs a command."),
+    ApprovalAsked(call=ACT.id, question=older_question(ACT.id, "The call 'act' runs a command.")),
     ApprovalAnswered(call=ACT.id, allowed=True),
     CallStarted(call=ACT.id, effect="execute"),
     CallEnded(call=ACT.id, outcome="ok", text="acted"),
@@ -109,10 +109,10 @@ async def test_what_may_have_been_answered_is_not_asked_again() -> None:
     """The question stands there without an answer; that it was answered, and ran, is in what cannot be read."""
     calls: list[str] = []
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del plan, why
-        calls.append(call.id)
-        return ApprovalAnswer(allowed=True)
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
+        calls.append(question.call)
+        return ApprovalAnswer("once")
 
     store = Holed(JOURNAL[:10], [8, 9, 10])
     rig = Rig(ScriptedModel([]), [says("act", effect="execute")], mode="ask", ask=ask, store=store)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_harness import Rig, opened, says, waits
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
@@ -27,9 +27,19 @@ from holdfast.testing.script import Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import FileSeen
+from holdfast.tools.approval.decision import Ask, Policy, decide
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 
 MODEL = "openai-chat:scripted"
+
+
+def asked(call: str) -> ApprovalAsked:
+    """Return the question about a call of the tool `act`, as an agent journals it."""
+    plan = says("act", effect="execute").plan(call, "{}")
+    decision = decide(plan, Policy("ask"), tool="act")
+    assert isinstance(decision, Ask)
+    return ApprovalAsked(call=call, question=question_of(plan, mode="ask", why=decision.why, call=call))
 
 
 def crashed(*more: Entry) -> list[Entry]:
@@ -41,7 +51,7 @@ def crashed(*more: Entry) -> list[Entry]:
         RequestStarted(step=1, attempt=1, model=MODEL),
         ResponseEnded(step=1, model=MODEL, parts=calls, usage=Usage(), finish="calls"),
         CallStarted(call="dead00000", effect="execute"),
-        ApprovalAsked(call="dead00001", why="The call 'act' runs a command."),
+        asked("dead00001"),
         *more,
     ]
 
@@ -53,9 +63,9 @@ class Person:
         self.answers = list(answers)
         self.calls: list[str] = []
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del plan, why
-        self.calls.append(call.id)
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        del plan
+        self.calls.append(question.call)
         await asyncio.sleep(0)
         return self.answers.pop(0)
 
@@ -74,7 +84,7 @@ def results(rig: Rig) -> list[tuple[str, str]]:
 
 
 async def test_the_user_is_asked_again_once_and_the_turn_goes_on() -> None:
-    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=False, reason="enough"))
+    person = Person(ApprovalAnswer("once"), ApprovalAnswer("no", words="enough"))
     again = rig(person, crashed())
     ended = await again.agent.resume_turn()
     assert ended is not None
@@ -92,7 +102,7 @@ async def test_the_user_is_asked_again_once_and_the_turn_goes_on() -> None:
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allowed: bool) -> None:
     person = Person()
-    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, words="no")))
+    again = rig(person, crashed(ApprovalAnswered(call="dead00001", allowed=allowed, reason="no")))
     assert await again.agent.resume_turn() is None
     assert [entry.call for entry in again.entries if isinstance(entry, CallStarted)] == ["dead00000"]
     outcomes = [entry.outcome for entry in again.entries if isinstance(entry, CallEnded)]
@@ -100,7 +110,7 @@ async def test_nothing_runs_on_an_answer_that_was_given_before_the_crash(*, allo
 
 
 async def test_what_was_asked_about_is_asked_again_whatever_the_mode() -> None:
-    person = Person(ApprovalAnswer(allowed=False, reason="no"))
+    person = Person(ApprovalAnswer("no", words="no"))
     again = rig(person, crashed())
     again.mode = "yolo"
     again.agent = again.new_agent()
@@ -134,7 +144,7 @@ async def test_changed_files_are_reported_before_the_turn_goes_on() -> None:
     ]
     store = MemoryStore()
     store.append(journal, expected=0)
-    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
     box = Elsewhere([says("act", effect="execute")])
     again = Rig(ScriptedModel([[Say("all done")]]), mode="ask", ask=person, store=store, toolbox=box)
     await again.agent.resume_turn()
@@ -179,8 +189,8 @@ async def test_a_turn_that_waited_for_no_answer_is_settled(journal: list[Entry])
 
 
 async def test_a_stop_at_the_question_settles_what_is_left() -> None:
-    async def never(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def never(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         again.agent.stop()
         await asyncio.Event().wait()
         raise AssertionError
@@ -196,7 +206,7 @@ async def test_a_stop_at_the_question_settles_what_is_left() -> None:
 
 
 async def test_what_was_queued_goes_on_waiting_for_the_turn_that_goes_on() -> None:
-    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
     again = rig(person, crashed(Queued(id="q9", text="and then", when="later")))
     again.model.extend([Say("that too")])
     ended = await again.agent.resume_turn()
@@ -206,18 +216,18 @@ async def test_what_was_queued_goes_on_waiting_for_the_turn_that_goes_on() -> No
 
 
 async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
-    person = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
     first = rig(person, crashed())
     seen: list[list[Entry]] = []
 
-    async def dies(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    async def dies(question: Question, plan: Plan) -> ApprovalAnswer:
         seen.append(first.entries)
-        return await person(call, plan, why)
+        return await person(question, plan)
 
     first.ask = dies
     first.agent = first.new_agent()
     await first.agent.resume_turn()
-    other = Person(ApprovalAnswer(allowed=True), ApprovalAnswer(allowed=True))
+    other = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
     again = rig(other, seen[0])
     await again.agent.resume_turn()
     assert other.calls == ["dead00001", "dead00002"]

@@ -12,7 +12,7 @@ import pytest
 from agent_harness import Rig, opened
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import ToolFailed
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question, older_question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -30,6 +30,7 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import Effect, Mode
 from holdfast.tools.approval.decision import Ask, Deny, Policy, decide
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.arguments.tolerant_tool import TolerantTool, canonical_name
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.permission_rules.permission_rule import permission_rule
@@ -51,18 +52,18 @@ class User:
         self.calls: list[str] = []
         self.waits = asyncio.Event()
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
         assert plan.question is not None
-        assert why == plan.question.text
-        self.calls.append(call.id)
+        assert question.text == plan.question.text
+        self.calls.append(question.call)
         self.waits.set()
         if not self.answers:
             await asyncio.Event().wait()
         return self.answers.pop(0)
 
 
-def consulting(mode: Mode, user: User | None, **more: object) -> Rig:
-    model = ScriptedModel([[Call("ask_user", QUESTION)], [Say("so be it")]])
+def consulting(mode: Mode, user: User | None, *, several: bool = False, **more: object) -> Rig:
+    model = ScriptedModel([[Call("ask_user", {**QUESTION, "several": several})], [Say("so be it")]])
     return Rig(model, mode=mode, ask=user, toolbox=FunctionToolbox([AskUserTool()]), **more)  # pyright: ignore[reportArgumentType] - a store
 
 
@@ -84,23 +85,21 @@ def test_the_user_is_asked_in_every_mode_unless_a_rule_denies_it(mode: Mode) -> 
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (ApprovalAnswer(allowed=True, chosen=("SQLite",)), "The user chose: SQLite"),
-        (ApprovalAnswer(allowed=True, chosen=("SQLite", "Postgres")), "The user chose: SQLite, Postgres"),
-        (ApprovalAnswer(allowed=True, reason="MySQL, as in prod"), "The user answered in their own words: MySQL, as"),
-        (
-            ApprovalAnswer(allowed=True, reason="for now", chosen=("SQLite",)),
-            "The user chose: SQLite\nThey said: for now",
-        ),
-        (ApprovalAnswer(allowed=True), "The user chose none of the options."),
+        (ApprovalAnswer("option1"), "The user chose: SQLite"),
+        (ApprovalAnswer("marked", marked=("option2", "option1")), "The user chose: SQLite, Postgres"),
+        (ApprovalAnswer("own", "MySQL, as in prod"), "The user answered in their own words: MySQL, as"),
+        (ApprovalAnswer("own", "for now", ("option1",)), "The user chose: SQLite\nThey said: for now"),
+        (ApprovalAnswer("marked"), "The user chose none of the options."),
     ],
 )
 async def test_the_answer_is_the_result_in_the_user_s_words(mode: Mode, answer: ApprovalAnswer, text: str) -> None:
-    rig = consulting(mode, User(answer))
+    rig = consulting(mode, User(answer), several=answer.choice == "marked")
     await rig.agent.run("go")
     assert ended_call(rig).outcome == "ok"
     assert ended_call(rig).text.startswith(text)
     (answered,) = [entry for entry in rig.entries if isinstance(entry, ApprovalAnswered)]
-    assert (answered.chosen, answered.words) == (answer.chosen, answer.reason)
+    assert (answered.reason, answered.choice) == (answer.words, answer.choice)
+    assert all(each in ended_call(rig).text for each in answered.chosen)  # may be empty: an answer in own words
     assert rig.agent.mode == mode
     assert not any(isinstance(entry, CallStarted) for entry in rig.entries)
 
@@ -114,13 +113,13 @@ async def test_answer_and_outcome_are_one_append() -> None:
             appends.append([type(entry) for entry in entries])
             return super().append(entries, expected=expected)
 
-    rig = consulting("ask", User(ApprovalAnswer(allowed=True, chosen=("SQLite",))), store=Counting())
+    rig = consulting("ask", User(ApprovalAnswer("option1")), store=Counting())
     await rig.agent.run("go")
     assert [ApprovalAnswered, CallEnded] in appends
 
 
 async def test_a_question_that_is_not_answered_is_no_answer() -> None:
-    rig = consulting("ask", User(ApprovalAnswer(allowed=False, reason="not now")))
+    rig = consulting("ask", User(ApprovalAnswer(words="not now")))
     await rig.agent.run("go")
     assert ended_call(rig).outcome == "denied"
     assert ended_call(rig).text.endswith("say why. They said: not now")
@@ -163,7 +162,11 @@ def crashed(*more: Entry) -> MemoryStore:
     return store
 
 
-ASKED = ApprovalAsked(call="dead00000", why="Which database?")
+ASKED = ApprovalAsked(
+    call="dead00000",
+    question=question_of(AskUserTool().plan("dead00000", json.dumps(QUESTION)), mode="ask", call="dead00000"),
+)
+OLDER = ApprovalAsked(call="dead00000", question=older_question("dead00000", "Which database?"))
 
 
 class Claudes:
@@ -182,12 +185,20 @@ def tolerant() -> FunctionToolbox:
 
 @pytest.mark.parametrize("mode", ALL)
 async def test_a_question_open_at_a_crash_is_asked_again_once(mode: Mode) -> None:
-    user = User(ApprovalAnswer(allowed=True, chosen=("Postgres",)))
+    user = User(ApprovalAnswer("option2"))
     rig = Rig(ScriptedModel([[Say("done")]]), mode=mode, ask=user, toolbox=tolerant(), store=crashed(ASKED))
     await rig.agent.resume_turn()
     assert user.calls == ["dead00000"]
     assert sum(isinstance(entry, ApprovalAsked) for entry in rig.entries) == 1
     assert (ended_call(rig).outcome, ended_call(rig).text) == ("ok", "The user chose: Postgres")
+
+
+async def test_the_question_of_an_older_journal_is_replaced_by_one_with_its_answers() -> None:
+    user = User(ApprovalAnswer("option2"))
+    rig = Rig(ScriptedModel([[Say("done")]]), mode="ask", ask=user, toolbox=tolerant(), store=crashed(OLDER))
+    await rig.agent.resume_turn()
+    assert [entry for entry in rig.entries if isinstance(entry, ApprovalAsked)] == [OLDER, ASKED]
+    assert ended_call(rig).text == "The user chose: Postgres"
 
 
 async def test_a_new_prompt_after_a_crash_leaves_it_unanswered() -> None:

@@ -6,9 +6,8 @@ import asyncio
 
 from agent_harness import Rig, says, waits
 from holdfast.agent.turn.parked_turn import park
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, TurnEnded
-from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -21,16 +20,16 @@ class SilentUser:
     def __init__(self) -> None:
         self.reached = asyncio.Event()
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         self.reached.set()
         await asyncio.Event().wait()
         raise AssertionError
 
 
-async def yes(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-    del call, plan, why
-    return ApprovalAnswer(allowed=True)
+async def yes(question: Question, plan: Plan) -> ApprovalAnswer:
+    del question, plan
+    return ApprovalAnswer("once")
 
 
 async def test_a_parked_turn_has_no_end_and_resumes_when_the_user_answers() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent_harness import WITNESSES, Rig, opened
 from holdfast.errors import ToolFailed
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -28,12 +28,13 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import Mode
 from holdfast.tools.approval.decision import Ask, Policy, decide
+from holdfast.tools.approval.question import PLAN_CHOICES, question_of
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.tool import Plan
 
 ALL: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "yolo")
 PLAN: dict[str, object] = {"plan": "# Fix it\n\n1. Change `a.py`."}
-FREE = ApprovalAnswer(allowed=True, mode="accept-edits")
+FREE = ApprovalAnswer("free")
 
 
 def planner() -> FunctionToolbox:
@@ -47,10 +48,9 @@ class User:
         self.answers = list(answers)
         self.calls: list[str] = []
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del why
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
         assert plan.presents
-        self.calls.append(call.id)
+        self.calls.append(question.call)
         return self.answers.pop(0)
 
 
@@ -74,7 +74,7 @@ def test_a_plan_is_asked_about_in_every_mode(mode: Mode) -> None:
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("to", ["accept-edits", "ask"])
 async def test_an_approved_plan_sets_the_mode_before_its_result(mode: Mode, to: Mode) -> None:
-    user = User(ApprovalAnswer(allowed=True, mode=to))
+    user = User(ApprovalAnswer("free" if to == "accept-edits" else "each"))
     rig = planning(mode, user)
     await rig.agent.run("go")
     assert len(user.calls) == 1
@@ -87,8 +87,9 @@ async def test_an_approved_plan_sets_the_mode_before_its_result(mode: Mode, to: 
     assert [type(entry) for entry in together] == [ApprovalAnswered, ModeChanged]  # no crash comes between them
 
 
-async def test_approved_without_a_mode_a_plan_leaves_plan_mode_and_asks() -> None:
-    rig = planning("plan", User(ApprovalAnswer(allowed=True)))
+async def test_every_approval_of_a_plan_leaves_plan_mode() -> None:
+    assert all(each.mode not in (None, "plan") for each in PLAN_CHOICES if each.allows)
+    rig = planning("plan", User(ApprovalAnswer("each")))
     await rig.agent.run("go")
     assert rig.agent.mode == "ask"
     assert "approved this plan. Mode: ask" in ended_call(rig).text
@@ -96,7 +97,7 @@ async def test_approved_without_a_mode_a_plan_leaves_plan_mode_and_asks() -> Non
 
 @pytest.mark.parametrize("mode", ALL)
 async def test_a_plan_that_is_not_approved_changes_nothing(mode: Mode) -> None:
-    rig = planning(mode, User(ApprovalAnswer(allowed=False, reason="smaller steps")))
+    rig = planning(mode, User(ApprovalAnswer("keep", words="smaller steps")))
     await rig.agent.run("go")
     assert (ended_call(rig).outcome, rig.agent.mode) == ("denied", mode)
     assert "did not approve this plan" in ended_call(rig).text
@@ -105,7 +106,7 @@ async def test_a_plan_that_is_not_approved_changes_nothing(mode: Mode) -> None:
 
 
 async def test_leaving_plan_mode_is_no_approval() -> None:
-    rig = planning("plan", User(ApprovalAnswer(allowed=False, mode="ask")))
+    rig = planning("plan", User(ApprovalAnswer("leave")))
     await rig.agent.run("go")
     assert (ended_call(rig).outcome, rig.agent.mode, rig.agent.conversation.mode) == ("denied", "ask", "ask")
     assert "did not approve this plan and left plan mode" in ended_call(rig).text
@@ -137,7 +138,10 @@ def crashed(*more: Entry) -> MemoryStore:
     return store
 
 
-ASKED = ApprovalAsked(call="dead00000", why="The model presents a plan.")
+ASKED = ApprovalAsked(
+    call="dead00000",
+    question=question_of(PresentPlanTool().plan("dead00000", json.dumps(PLAN)), mode="ask", call="dead00000"),
+)
 
 
 @pytest.mark.parametrize("mode", ALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from holdfast.questions import older_question
 from holdfast.session import loop_notices
 from holdfast.session.conversation.call_repeats import (
     ENDED,
@@ -119,7 +120,7 @@ def test_a_prompt_a_message_and_a_yes_begin_a_new_row() -> None:
         assert next_of(repeats, "a").times == 1
     repeats = row(*many)
     assert next_of(repeats, "a").times == 9
-    repeats.add(ApprovalAsked(call="next", why="Let it go on?", repeats=9))
+    repeats.add(ApprovalAsked(call="next", question=older_question("next", "Let it go on?"), repeats=9))
     repeats.add(ApprovalAnswered(call="next", allowed=True))
     assert repeats.of("next").times == 1
     repeats.add(CallEnded(call="next", outcome="ok", text="x"))
@@ -129,7 +130,7 @@ def test_a_prompt_a_message_and_a_yes_begin_a_new_row() -> None:
 def test_a_yes_to_the_call_itself_begins_no_new_row() -> None:
     repeats = row(*[("a", "x")] * 4)
     repeats.add(response(("next", "a")))
-    repeats.add(ApprovalAsked(call="next", why="It needs approval."))
+    repeats.add(ApprovalAsked(call="next", question=older_question("next", "It needs approval.")))
     repeats.add(ApprovalAnswered(call="next", allowed=True))
     assert repeats.of("next").times == 5
 

@@ -111,7 +111,9 @@ SPOOLED: list[e.Entry] = [
         ),
         usage=Usage(input_tokens=1, cost="0.5"),
     ),
-    e.ApprovalAnswered(call="a" * 9, allowed=True, remember="project", pattern=Pattern(effect="execute", text="rm *")),
+    e.ApprovalAnswered(
+        call="a" * 9, allowed=True, remember="project", patterns=(Pattern(effect="execute", text="rm *"),)
+    ),
     e.CallStarted(call="a" * 9, effect="execute", spool="../../../etc/passwd"),
     e.ProcessStarted(call="a" * 9, process=ProcessId(pid=1, start=1, boot="b")),
     TaskStarted(id="t1", call="a" * 9, command="sleep 1", spool="/etc/passwd"),

@@ -28,7 +28,7 @@ def test_an_edit_can_be_allowed_once_or_for_its_folder_or_with_all_edits() -> No
     assert names(edit()) == ["once", "session", "project", "edits", "no"]
     edits = question_of(edit(), mode="ask").choice("edits")
     assert edits is not None
-    assert edits.answer() == ApprovalAnswer(allowed=True, mode="accept-edits")
+    assert edits.answer() == ApprovalAnswer("edits")
 
 
 @pytest.mark.parametrize("mode", ["accept-edits", "yolo"])
@@ -86,9 +86,9 @@ def test_an_answer_carries_what_was_shown() -> None:
     assert project is not None
     assert refused is not None
     assert "`make test" in project.text
-    assert project.answer() == ApprovalAnswer(allowed=True, remember="project")
+    assert project.answer() == ApprovalAnswer("project")
     assert refused.words
-    assert refused.answer("not now") == ApprovalAnswer(allowed=False, reason="not now")
+    assert refused.answer("not now") == ApprovalAnswer("no", words="not now")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,7 @@ def test_an_answer_that_is_remembered_names_all_that_it_allows(text: str, what: 
         ),
         (command("make"), "runs a command.", ""),
         (edit(), "changes files.", ""),
+        (edit(), "changes 'a.pem', which holds secrets.", "It changes 'a.pem', which holds secrets."),
         (edit(), "needs approval each time, by the rule Edit.", "It needs approval each time, by the rule Edit."),
     ],
 )

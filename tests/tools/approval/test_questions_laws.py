@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.questions import Question
+from holdfast.questions import Question, QuestionRules
 from holdfast.tool_calls import Confined, FileChange, Mode, QuestionOption, UserQuestion
-from holdfast.tools.approval.question import LONGEST_DETAIL, QuestionRules, question_of
+from holdfast.tools.approval.question import LONGEST_DETAIL, question_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.typed_data import decode_json
 from laws import law

@@ -109,7 +109,7 @@ def test_the_model_reads_it_once_and_what_was_allowed_ends() -> None:
         e.SessionOpened(session="s", cwd="/a", model="m", system="", tools=(), version="1"),
         e.PromptAccepted(turn=1, text="one"),
         e.ResponseEnded(step=1, model="m", parts=(CallPart(id="c", name="bash", arguments="{}"),), usage=Usage()),
-        e.ApprovalAnswered(call="c", allowed=True, remember="session", pattern=pattern),
+        e.ApprovalAnswered(call="c", allowed=True, remember="session", patterns=(pattern,)),
         e.CallEnded(call="c", outcome="ok", text="done"),
         e.TurnEnded(turn=1, reason="end_turn", cause="finished"),
     ]

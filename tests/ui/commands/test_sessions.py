@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from holdfast.errors import DamageError, ModelUnusable, SessionUnknown, StateError, UsageError
 from holdfast.history.shape import NO_RESULT
+from holdfast.questions import older_question
 from holdfast.session.catalog import Catalog
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
@@ -178,8 +179,8 @@ def test_show_tells_everything_as_what_it_is(catalog: Catalog, here: Path) -> No
             ),
             CallStarted(call="A", effect="execute"),
             CallEnded(call="A", outcome="ok", text=long, seconds=1.25),
-            ApprovalAsked(call="B", why="edits app.py"),
-            ApprovalAnswered(call="B", allowed=False, words="not that one"),
+            ApprovalAsked(call="B", question=older_question("B", "edits app.py")),
+            ApprovalAnswered(call="B", allowed=False, reason="not that one"),
             CallEnded(call="B", outcome="denied", text="Denied by the user."),
             TurnEnded(turn=1, reason="timeout", cause="timeout", detail="60 s"),
             ModelChanged(model="openai-chat:n"),

@@ -7,6 +7,7 @@ import shlex
 import msgspec
 import pytest
 
+from holdfast.questions import older_question
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.model_notices import ONLY_USER_DECIDES
@@ -14,6 +15,7 @@ from holdfast.tool_calls import Confined, Effect, FileChange, Mode, Pattern
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval.patterns import suggest_patterns
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.permission_rules.permission_rule import PermissionRule, permission_rule
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
@@ -44,7 +46,7 @@ def writes(path: str) -> Plan:
 
 
 def asked(*patterns: Pattern, call: str = "c") -> e.ApprovalAsked:
-    return e.ApprovalAsked(call=call, why="It needs approval.", patterns=patterns)
+    return e.ApprovalAsked(call=call, question=older_question(call, "It needs approval.", patterns))
 
 
 def policy_with(option: str) -> Policy:
@@ -84,7 +86,7 @@ def test_where_no_wall_lets_a_command_write_a_rule_about_its_file_is_named() -> 
     plan = msgspec.structs.replace(runs("echo x > out/log.txt"), levels=("read",), hides_secrets=True)
     asks = decide(plan, Policy("accept-edits"), tool="bash")
     assert isinstance(asks, Ask)
-    question = e.ApprovalAsked(call="c", why=asks.why, patterns=suggest_patterns(plan).patterns)
+    question = e.ApprovalAsked(call="c", question=question_of(plan, mode="ask", why=asks.why, call="c"))
     assert option_for(question) == "--allow 'Edit(./out/**)'"
     assert decide(plan, policy_with(option_for(question)), tool="bash") == Allow("", by_user=True)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast.agent.events import Fact
 from holdfast.agent.recovery.settle import settle, settle_command
 from holdfast.agent.stop_cause import StopCause
+from holdfast.questions import older_question
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
@@ -93,7 +94,7 @@ def test_a_stop_is_reported_with_what_had_finished() -> None:
 
 
 def test_a_call_that_waited_for_approval_says_so() -> None:
-    entries = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", why="It writes."))
+    entries = (*LEFT[:4], LEFT[4], ApprovalAsked(call="B", question=older_question("B", "It writes.")))
     _, edit, _, turn = last_turn_status([*entries, *settle(fold(entries), StopCause("approval", "edit a.py"))])
     assert edit == "○ edit a.py needs approval; not run. Use -y, which runs everything"
     assert turn == "Turn ended: a call needed your approval and you were not there to give it (edit a.py)"
@@ -106,7 +107,11 @@ def test_a_turn_that_was_rewound_is_not_reported() -> None:
 
 
 def test_a_call_that_was_allowed_and_did_not_begin_needs_no_approval() -> None:
-    entries = [*LEFT, ApprovalAsked(call="C", why="It reads."), ApprovalAnswered(call="C", allowed=True)]
+    entries = [
+        *LEFT,
+        ApprovalAsked(call="C", question=older_question("C", "It reads.")),
+        ApprovalAnswered(call="C", allowed=True),
+    ]
     *_, read, _ = last_turn_status([*entries, *settle(fold(entries), StopCause("crash"))])
     assert read.startswith("○ read b.py not started: holdfast's process ended")
 

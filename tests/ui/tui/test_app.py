@@ -22,8 +22,8 @@ from holdfast.config.settings import Config
 from holdfast.host.events import Window
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import Titled
-from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.advice import SCREEN
 from holdfast.ui.startup.arguments import Arguments
@@ -159,7 +159,9 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         await typed(pilot, "/help")
         await pilot.press("ctrl+d", "escape")
         plan = Plan(effect="execute", title="run: true", command="true", detail="true", run=_runs)
-        screen._receive(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        screen._receive(
+            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan)
+        )
         screen.approval.choose("no")
         await pilot.press("x", "home", "ctrl+d")
         assert screen.is_running
@@ -169,7 +171,9 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
 async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         plan = Plan(effect="read", title="fetch it", host="example.org", run=_runs)
-        screen._receive(ApprovalRequested(CallPart(id="c", name="bash", arguments="{}"), plan, ""))
+        screen._receive(
+            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan)
+        )
         for theme in ("holdfast-light", "holdfast-dark"):
             screen.theme = theme
             await pilot.pause()

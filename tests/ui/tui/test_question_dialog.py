@@ -14,7 +14,6 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from holdfast.questions import ApprovalAnswer
-from holdfast.session.journal.parts import CallPart
 from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.tools.tool_choice import ALL_TOOLS
@@ -46,7 +45,7 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
         answered.append((call, answer))
 
     screen.controller.agent.answer = keep
-    screen._receive(ApprovalRequested(CallPart(id="c", name="x", arguments="{}"), plan, why))
+    screen._receive(ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why=why, call="c"), plan))
     return answered
 
 
@@ -196,7 +195,7 @@ async def test_shift_tab_accepts_all_edits_where_it_is_said_and_else_changes_the
         screen.controller.use_mode("ask")
         await pilot.press("tab", "shift+tab")
         await until(lambda: bool(answered))
-        assert answered == [("c", ApprovalAnswer(allowed=True, mode="accept-edits"))]
+        assert answered == [("c", ApprovalAnswer("edits"))]
         assert screen.controller.status.mode == "ask", "the answer sets it, once it is journalled"
 
 
@@ -207,7 +206,9 @@ async def test_behind_a_quick_answer_an_option_is_highlighted(tmp_path: Path, mo
         answered = ask(screen, plan)
         await pilot.press("enter")
         await until(lambda: len(answered) == 1)
-        screen._receive(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
+        screen._receive(
+            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan)
+        )
         await pilot.press("enter")
         assert len(answered) == 1, "the same Enter, held down"
         assert screen.approval.query_one(OptionList).highlighted == 0
@@ -221,7 +222,9 @@ async def test_a_key_that_waits_answers_no_other_question(tmp_path: Path) -> Non
         answered = ask(screen, plan)
         await pilot.pause()
         screen.approval.take_key(events.Key("1", "1"))
-        screen._receive(ApprovalRequested(CallPart(id="d", name="x", arguments="{}"), plan, "why"))
+        screen._receive(
+            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan)
+        )
         screen.approval._release()
         await pilot.pause()
         assert answered == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.questions import older_question
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import (
     ApprovalAsked,
@@ -44,7 +45,10 @@ NEXT = PromptAccepted(turn=2, text="more", queued="q")
         ((PROMPT, ANSWER, END), "finished"),
         ((PROMPT, ANSWER, END, Rewound(turn=1)), "rewound"),
         ((PROMPT,), "stopped in the middle of a turn"),
-        ((PROMPT, ApprovalAsked(call="c", why="it changes files")), "a question waits for your answer"),
+        (
+            (PROMPT, ApprovalAsked(call="c", question=older_question("c", "it changes files"))),
+            "a question waits for your answer",
+        ),
         ((PROMPT, WAITS, END), "finished, 1 queued"),
         ((PROMPT, WAITS, END, NEXT), "stopped in the middle of a turn"),
     ],

@@ -31,7 +31,7 @@ def test_its_choices_are_the_options_and_one_s_own_words() -> None:
         ("option3", "`MySQL`", False),
         ("own", "Answer in your own words", True),
     ]
-    assert shown.choices[1].answer() == ApprovalAnswer(allowed=True, chosen=("Postgres",))
+    assert shown.choices[1].answer() == ApprovalAnswer("option2")
 
 
 @pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))
@@ -47,7 +47,7 @@ async def test_an_option_is_chosen_by_its_number(tmp_path: Path, columns: int, l
         assert "Answer needed" in shown
         await pilot.press("2")
         await until(lambda: bool(answered))
-        assert answered == [("c", ApprovalAnswer(allowed=True, chosen=("Postgres",)))]
+        assert answered == [("c", ApprovalAnswer("option2"))]
         screen._receive(ApprovalClosed())
         assert not screen.controller.status.model_asks
 
@@ -66,7 +66,7 @@ async def test_several_options_are_marked_and_unmarked_before_they_are_sent(tmp_
         assert answered == []
         await pilot.press("4")
         await until(lambda: bool(answered))
-        assert answered == [("c", ApprovalAnswer(allowed=True, chosen=("SQLite", "MySQL")))]
+        assert answered == [("c", ApprovalAnswer("marked", marked=("option1", "option3")))]
 
 
 async def test_own_words_go_with_what_is_marked_and_empty_ones_go_back(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_own_words_go_with_what_is_marked_and_empty_ones_go_back(tmp_path:
         await until(lambda: "Your answer, then Enter" in visible(screen))
         await pilot.press(*"for now", "enter")
         await until(lambda: bool(answered))
-        assert answered == [("c", ApprovalAnswer(allowed=True, reason="for now", chosen=("SQLite",)))]
+        assert answered == [("c", ApprovalAnswer("own", "for now", ("option1",)))]
 
 
 async def test_a_new_question_has_nothing_marked(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_refusal_still_asks_why(tmp_path: Path) -> None:
         await pilot.press("n")
         await until(lambda: "Tell the model why" in visible(screen))
         await pilot.press("enter")
-        await until(lambda: answered == [("c", ApprovalAnswer(allowed=False))])
+        await until(lambda: answered == [("c", ApprovalAnswer("no"))])
 
 
 @pytest.mark.parametrize(("columns", "lines"), sampled(SIZES, 2))

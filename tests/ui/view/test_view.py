@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.agent.events import CheckFinding, Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -124,7 +125,7 @@ def test_a_call_goes_its_way() -> None:
     part = call("c", "bash", command='make "all"')
     view.take(Fact(2, ResponseEnded(step=1, model="m", parts=(part,), usage=Usage())))
     assert note().title == 'bash make "all"'
-    view.take(Fact(3, ApprovalAsked(call="c", why="run it?")))
+    view.take(Fact(3, ApprovalAsked(call="c", question=older_question("c", "run it?"))))
     assert note().question == "run it?"
     view.take(Fact(4, ApprovalAnswered(call="c", allowed=True)))
     note()
@@ -344,7 +345,7 @@ def test_a_session_read_from_its_journal_is_at_rest() -> None:
     script.prompt("go")
     script.response(TextPart("On it."), call("c", "bash", command="x"), call("d", "bash", command="y"))
     script.fact(CallStarted(call="c", effect="execute"))
-    script.fact(ApprovalAsked(call="d", why="run: y"))
+    script.fact(ApprovalAsked(call="d", question=older_question("d", "run: y")))
     step = script.request()
     script.fact(ResponseCheckpoint(step=step, text="Half", thinking="Hm"))
     view = View()

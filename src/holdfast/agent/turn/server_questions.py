@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
@@ -23,6 +25,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.browser import open_page
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import InputRequest, ServerAnswer, ServerQuestion, UserQuestion
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.mcp.form_fields import DECLINE, OPEN_PAGE, FormField, field_question, form_fields, url_question
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
@@ -39,6 +42,7 @@ class ServerQuestions:
         self._to = to
         self._ask = ask
         self._lock = asyncio.Lock()
+        self._question_count = 0  # so that each question of the turn has another id
 
     async def consult(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers, which are journalled; no request is journalled twice."""
@@ -68,7 +72,7 @@ class ServerQuestions:
         self, call: CallPart, request: InputRequest, question: ServerQuestion, ask: ApprovalPrompt
     ) -> ServerAnswer:
         if question.url:
-            chosen, _ = await _ask_user(ask, call, request, url_question(request.server, question))
+            chosen, _ = await self._ask_user(ask, call, request, url_question(request.server, question))
             if chosen == DECLINE:
                 return ServerAnswer(question.key, "decline")
             if chosen == OPEN_PAGE:
@@ -89,7 +93,7 @@ class ServerQuestions:
         wrong = ""
         while True:
             user_question = field_question(request.server, question, field, wrong=wrong)
-            chosen, text = await _ask_user(ask, call, request, user_question)
+            chosen, text = await self._ask_user(ask, call, request, user_question)
             if chosen == DECLINE:
                 return None
             value = field.read(chosen, text)
@@ -97,17 +101,26 @@ class ServerQuestions:
                 return value
             wrong = value
 
+    async def _ask_user(
+        self, ask: ApprovalPrompt, call: CallPart, request: InputRequest, user_question: UserQuestion
+    ) -> tuple[str, str]:
+        """Return the chosen labels, one per line, and the user's own words. Closing the question declines it."""
+        plan = Plan(
+            effect="read",
+            title=f"{request.server} asks",
+            detail=user_question.text,
+            question=user_question,
+            run=_run,
+            tool=call.name,
+        )
+        self._question_count += 1
+        question = question_of(plan, mode="ask", call=call.id)
+        question = msgspec.structs.replace(question, id=f"{call.id}#{self._question_count}")
+        answer = await ask(question, plan)
+        if not question.chosen(answer).allows:
+            return DECLINE, ""
+        return "\n".join(question.options_of(answer)), answer.words
 
-async def _ask_user(
-    ask: ApprovalPrompt, call: CallPart, request: InputRequest, question: UserQuestion
-) -> tuple[str, str]:
-    """Return the chosen labels, one per line, and the user's own words. Closing the question declines it."""
 
-    async def run(context: ToolContext) -> ToolOutput:
-        raise AssertionError(f"A question of a server is answered, not run: {context.call}")
-
-    plan = Plan(
-        effect="read", title=f"{request.server} asks", detail=question.text, question=question, run=run, tool=call.name
-    )
-    answer = await ask(call, plan, question.text)
-    return ("\n".join(answer.chosen), answer.reason) if answer.allowed else (DECLINE, "")
+async def _run(context: ToolContext) -> ToolOutput:
+    raise AssertionError(f"A question of a server is answered, not run: {context.call}")

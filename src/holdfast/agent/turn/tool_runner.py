@@ -15,12 +15,10 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.turn.calls.call_questions import call_question, offered_patterns
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
-from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
@@ -145,7 +143,7 @@ class Calls:
         denied, allowed = "", Allow()
         decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
-            decision = Ask(call.approval_request.why)
+            decision = Ask(call.approval_request.question.reason)
         match decision:
             case Allow():
                 allowed = decision
@@ -166,9 +164,9 @@ class Calls:
                     denied = again.why if isinstance(again, Deny) else ""
                     allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
-                    denied = model_notices.plan_not_approved(answered.words, mode or "")
+                    denied = model_notices.plan_not_approved(answered.reason, mode or "")
                 else:
-                    words = answered.words
+                    words = answered.reason
                     denied = "Denied by the user; not started." + (f" They said: {words}" if words.strip() else "")
         if denied:
             self._journal.append(self._repeated.outcome_of(call.part.id, "denied", denied))
@@ -178,7 +176,7 @@ class Calls:
     def _deny_without_user(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Journal that the call needs approval and is denied, in one append: a crash leaves both or neither."""
         call_id = call.part.id
-        question_entry = () if call.approval_request else (call_question(call, plan, why),)
+        question_entry = () if call.approval_request else (self._question_about(call, plan, why),)
         denied = model_notices.denied_without_user(why, level=plan.asks_level, hosts=plan.network)
         ended = self._repeated.outcome_of(call_id, "denied", denied)
         if plan.is_for_the_user:
@@ -186,67 +184,60 @@ class Calls:
             ended = e.CallEnded(call=call_id, outcome="denied", text=denied)
         self._journal.append(*question_entry, ended)
 
-    async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> ApprovalAnswer:
-        """Journal the question, unless that is done, and return the user's answer."""
-        if call.approval_request is None:
+    async def _ask_user(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAnswered:
+        """Journal the question, unless that is done, and return the user's answer to it, not journalled yet.
+
+        After a crash the plan may be another one, as of an edit whose file has changed: its question replaces the one
+        before. Raises `UsageError` for an answer that was not offered.
+        """
+        before = call.approval_request
+        if before is None:
             plan = self._context.permissions.with_notice(plan)
-            self._journal.append(call_question(call, plan, why))
         else:
-            plan = msgspec.structs.replace(plan, sandbox_notice=call.approval_request.notice)
+            plan = msgspec.structs.replace(plan, sandbox_notice=before.notice)
+        entry = self._question_about(call, plan, why)
+        if entry != before:
+            self._journal.append(entry)
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
+        from holdfast.agent.turn.calls.call_questions import answered_question
+
         self._to(Signal.ASK)
-        return await self._stop.race(ask(call.part, plan, why))
+        return answered_question(entry.question, await self._stop.race(ask(entry.question, plan)))
+
+    def _question_about(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
+        from holdfast.agent.turn.calls.call_questions import call_question
+
+        permissions = self._context.permissions
+        return call_question(call, plan, why, mode=permissions.mode, rules=permissions.offered)
 
     async def _ask_model_question(self, call: OpenCall, plan: Plan, why: str) -> None:
         """Put the model's question to the user. Answer and outcome are one append: a crash leaves both or neither."""
-        answer = await self._ask_user(call, plan, why)
-        call_id, words = call.part.id, valid_unicode(answer.reason)
-        chosen = tuple(valid_unicode(each) for each in answer.chosen)
-        text = model_notices.question_answered(chosen, words)
-        ended = e.CallEnded(call=call_id, outcome="ok", text=text)
-        if not answer.allowed:
-            ended = e.CallEnded(call=call_id, outcome="denied", text=model_notices.question_refused(words))
-        self._journal.append(
-            e.ApprovalAnswered(
-                call=call_id, allowed=answer.allowed, words=words, chosen=chosen if answer.allowed else ()
-            ),
-            ended,
-        )
+        answered = await self._ask_user(call, plan, why)
+        text = model_notices.question_answered(answered.chosen, answered.reason)
+        ended = e.CallEnded(call=call.part.id, outcome="ok", text=text)
+        if not answered.allowed:
+            ended = e.CallEnded(
+                call=call.part.id, outcome="denied", text=model_notices.question_refused(answered.reason)
+            )
+        self._journal.append(answered, ended)
         self._to(Signal.ANSWER)
 
     async def _ask_approval(self, call: OpenCall, plan: Plan, why: str) -> tuple[e.ApprovalAnswered, Mode | None]:
         """Ask the user and return the journalled answer, and the mode it sets. No question is journalled twice."""
-        call_id = call.part.id
-        answer = await self._ask_user(call, plan, why)
-        pattern, patterns = offered_patterns(plan)
-        remember = answer.remember if answer.allowed and (pattern is not None or patterns) else ""
-        answered = e.ApprovalAnswered(
-            call=call_id,
-            allowed=answer.allowed,
-            words=valid_unicode(answer.reason),
-            remember=remember,
-            pattern=pattern if remember else None,
-            patterns=patterns if remember else (),
-            mode=None if plan.presents else answer.mode,
-            level=answer.level if answer.allowed else "",
-        )
-        mode = self._mode_after(plan, answer)
+        answered = await self._ask_user(call, plan, why)
+        mode = answered.mode
         changed = (e.ModeChanged(mode=mode, why="plan"),) if plan.presents and mode else ()
+        answered = msgspec.structs.replace(answered, mode=None) if plan.presents else answered
         # At once: a crash leaves no approved plan without its mode.
         self._journal.append(answered, *changed)
-        if remember == "project":
+        if answered.remember == "project":
             self._context.permissions.remember(answered.remembered)
         if mode is not None:
             self._context.permissions.mode = mode
         self._to(Signal.ANSWER)
         return answered, mode
-
-    def _mode_after(self, plan: Plan, answer: ApprovalAnswer) -> Mode | None:
-        """Return the mode that the answer sets, None if it sets none. An approved plan is never left in plan mode."""
-        planning = self._context.permissions.mode == "plan"
-        return "ask" if plan.presents and answer.allowed and answer.mode is None and planning else answer.mode
 
     def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow) -> asyncio.Task[None]:
         """Journal that the call starts, then start it. A call that goes on had started."""

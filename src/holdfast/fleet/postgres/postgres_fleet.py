@@ -32,7 +32,7 @@ from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.session_id import checked_id
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Leaving, Mode
+from holdfast.tool_calls import Mode
 from holdfast.typed_data import convert_value
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -279,25 +279,16 @@ def checked_body(kind: InboxKind, body: InboxBody) -> dict[str, object]:  # noqa
 
 
 def _answer(body: InboxBody) -> dict[str, object]:
-    allowed, chosen = body.get("allowed"), body.get("chosen", [])
-    if not isinstance(allowed, bool):
-        raise UsageError("An answer lacks `allowed` (expected true or false). Add it.")
-    labels = cast("list[object]", chosen) if isinstance(chosen, list | tuple) else [None]
-    if not all(isinstance(each, str) for each in labels):
-        raise UsageError("Invalid `chosen` of an answer (expected a list of labels). Correct it.")
-    content: dict[str, object] = {"call": _text("answer", body, "call"), "allowed": allowed}
+    """Return the body with texts that a database takes; whether the choice is offered is known when it is read."""
+    marked = body.get("marked", [])
+    names = cast("list[object]", marked) if isinstance(marked, list | tuple) else [None]
+    if not all(isinstance(each, str) for each in names):
+        raise UsageError("Invalid `marked` of an answer (expected a list of options). Correct it.")
+    content: dict[str, object] = {name: _text("answer", body, name) for name in ("question", "choice")}
     if body.get("words"):
         content["words"] = _text("answer", body, "words")
-    if labels:
-        content["chosen"] = [valid_unicode(str(each)) for each in labels]
-    if body.get("remember"):
-        if body["remember"] != "session":
-            raise UsageError('Invalid `remember` of an answer (expected "session"). Correct it, or leave it out.')
-        content["remember"] = "session"
-    if body.get("mode"):
-        content["mode"] = _mode("answer", body)
-    if body.get("level"):
-        content["level"] = _level(body)
+    if names:
+        content["marked"] = [valid_unicode(str(each)) for each in names]
     return content
 
 
@@ -313,14 +304,6 @@ def _mode(kind: InboxKind, body: InboxBody) -> str:
     if mode not in get_args(Mode):
         raise UsageError(f"Unknown mode {mode!r} (expected one of {', '.join(get_args(Mode))}).")
     return mode
-
-
-def _level(body: InboxBody) -> str:
-    level = _text("answer", body, "level")
-    if level not in get_args(Leaving):
-        expected = ", ".join(filter(None, get_args(Leaving)))
-        raise UsageError(f"Unknown level {level!r} of an answer (expected one of {expected}).")
-    return level
 
 
 def _session(row: tuple[object, ...]) -> FleetSession:

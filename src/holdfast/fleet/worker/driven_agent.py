@@ -1,4 +1,4 @@
-"""The agent of a session that is steered by its inbox, with the modes, models, answers and images it accepts."""
+"""The agent of a session that is steered by its inbox, with the modes, models and images it accepts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
-from holdfast.fleet.worker.inbox_approvals import OfferedAnswer
 from holdfast.tool_calls import Image, Mode
-from holdfast.tools.tool import Plan
 
 
 class DrivenAgent(msgspec.Struct, frozen=True, kw_only=True):
     """An agent, and what inbox rows may request of it.
 
-    `offers` returns the answers that a question about a plan offers, given the mode and the reason. `check_model`
-    raises `HoldfastError` if no model has the name. `find_images` returns the images that a text mentions.
+    `check_model` raises `HoldfastError` if no model has the name. `find_images` returns the images that a text names.
     """
 
     agent: Agent
-    offers: Callable[[Plan, Mode, str], tuple[OfferedAnswer, ...]]
     modes: tuple[Mode, ...] = get_args(Mode)
     check_model: Callable[[str], object] = lambda _: None
     find_images: Callable[[Agent, str], tuple[Image, ...]] = lambda _, __: ()

@@ -17,7 +17,7 @@ from holdfast.errors import HoldfastError, LeaseLost, StorageFailed, UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.record import InboxRow
 from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.fleet.worker.inbox_approvals import InboxApprovals
+from holdfast.fleet.worker.inbox_approvals import InboxApprovals, answer_body
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.tool_calls import Mode
 
@@ -119,15 +119,19 @@ class InboxRequests:
                 asyncio.get_running_loop().call_later(_TURN_BEGINS, self._changed)
 
     def _answer(self, row: InboxRow, *, running: bool) -> None:
+        question = answer_body(row).question
+        call, of_server, _ = question.partition("#")
         if self._approvals.answer(row):
-            self._session.expect(row)
             self._seen.add(row.id)
+            if of_server:  # one field of a form: only all of them together become an entry
+                self._session.close_row(row)
+            else:
+                self._session.expect(row)
             return
-        call = row.body["call"]
         calls = self._agent.conversation.open_calls if running else ()
         if not any(each.part.id == call and not each.approval_answer for each in calls):
             raise UsageError(
-                f"Call {call!r} has no open question: it was answered, or its turn has ended. Look at the session."
+                f"There is no open question {question!r}: it was answered, or its turn has ended. Look at the session."
             )
 
     def _offered_mode(self, mode: object) -> Mode:

@@ -91,9 +91,7 @@ class SessionDriver:
         self._notify = notify
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        self._approvals = InboxApprovals(
-            self._changed.set, lambda plan, why: self._driven.offers(plan, self._driven.agent.mode, why)
-        )
+        self._approvals = InboxApprovals(self._changed.set)
         self._question_since: float | None = None
         self._turn: asyncio.Task[TurnEnded | None] | None = None
         self._turns = 0
@@ -110,7 +108,7 @@ class SessionDriver:
 
     @property
     def open_questions(self) -> tuple[str, ...]:
-        """Return the ids of the calls whose question waits for an answer."""
+        """Return the ids of the questions that wait for an answer."""
         return self._approvals.open_questions
 
     @property

@@ -365,7 +365,11 @@ def encode(entry: Entry) -> bytes:
 
 def decode(body: bytes) -> Entry:
     """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
+    from holdfast.session.journal.older_fields import is_older, with_present_names
+
     try:
+        if is_older(body):
+            body = with_present_names(body)
         return _decoder().decode(body)
     except RecursionError as error:
         raise msgspec.DecodeError("It is nested too deeply") from error

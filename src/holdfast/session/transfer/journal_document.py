@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.history.formats.format import Json, as_array, as_object, is_array
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.older_fields import present_fields
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.typed_data import convert_value
 
@@ -69,7 +70,7 @@ def read_journal(document: Json) -> JournalDocument:
     left_out: dict[str, None] = {}
     for number, record in enumerate(as_array(document.get("records")), start=1):
         try:
-            entry = convert_value(record, _Record).entry
+            entry = convert_value(present_fields(convert_value(record, _Record).entry), e.Entry)
         except msgspec.ValidationError:
             left_out[_UNREADABLE.format(number)] = None
             continue
@@ -92,7 +93,7 @@ def read_journal(document: Json) -> JournalDocument:
 
 
 class _Record(msgspec.Struct, frozen=True):
-    entry: e.Entry
+    entry: dict[str, object]
 
 
 def _safe_entry(entry: e.Entry) -> Iterator[e.Entry]:
@@ -103,7 +104,7 @@ def _safe_entry(entry: e.Entry) -> Iterator[e.Entry]:
         case e.CallStarted() | e.ShellStarted() | TaskStarted():
             yield msgspec.structs.replace(entry, spool=None)  # a file in the other session's folder
         case e.ApprovalAnswered():
-            yield msgspec.structs.replace(entry, remember="", pattern=None, patterns=(), mode=None)
+            yield msgspec.structs.replace(entry, remember="", patterns=(), mode=None)
         case _ if isinstance(entry, _KEPT):
             yield entry
         case _:

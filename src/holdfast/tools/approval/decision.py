@@ -162,6 +162,7 @@ def _confined(  # noqa: PLR0911 - a return for each step
     return Allow(level, by_user)
 
 
+HOLDS_SECRETS = "which holds secrets"
 NOT_CONFINED_HERE = "which is not confined on this machine"
 """Of a command that accepted edits would allow inside a wall: only a rule about its files allows it without one."""
 
@@ -235,7 +236,7 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     if secret and plan.outside is None:
         does = "changes" if plan.effect == "write" else "reads"
         itself = ", and other programs run or obey it by themselves" if by_itself else ""
-        return f"The call {plan.title!r} {does} {_in_workspace(secret, policy)!r}, which holds secrets{itself}."
+        return f"The call {plan.title!r} {does} {_in_workspace(secret, policy)!r}, {HOLDS_SECRETS}{itself}."
     return _question(plan, by_itself=by_itself)
 
 
@@ -291,7 +292,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
         if not (policy.mode != "plan" and inside and pattern_allows_part(part, policy.patterns)):
             if part.more or part.outside is not None:
                 return part.more or f"it reads {part.outside!r} outside the workspace"
-            return f"it reads {_in_workspace(secrets[0], policy)!r}, which holds secrets"
+            return f"it reads {_in_workspace(secrets[0], policy)!r}, {HOLDS_SECRETS}"
     if part.unknown:
         return part.unknown
     for path in part.writes:

@@ -8,38 +8,25 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.questions import AnswerChoice, ChoiceName, Question
+from holdfast.questions import (
+    ALL_ANSWERS,
+    EDITS,
+    NO,
+    AnswerChoice,
+    ChoiceName,
+    Question,
+    QuestionRules,
+    level_choices,
+    remembering_choices,
+)
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, Leaving, Mode, Pattern, Remember, UserQuestion
+from holdfast.tool_calls import Mode, UserQuestion
+from holdfast.tools.approval.decision import HOLDS_SECRETS, NOT_CONFINED_HERE
 from holdfast.tools.tool import Plan
 from holdfast.tools.truncation import beginning
 
 LONGEST_DETAIL = 65_536
 """Bytes of what would be done that a question holds; the rest is named by its size."""
-
-
-class QuestionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Which answers a place may offer.
-
-    With `project`, an answer may be remembered for the folder: False where the folder is on one of many machines. With
-    `yolo`, an answer may set the mode that allows everything: False for guests.
-    """
-
-    project: bool = True
-    yolo: bool = True
-
-    def allow(self, choice: AnswerChoice) -> bool:
-        """Return whether the choice may be offered."""
-        return (self.project or choice.remember != "project") and (self.yolo or choice.mode != "yolo")
-
-
-ALL_ANSWERS = QuestionRules()
-"""The rules of a user in front of the machine: every answer."""
-
-
-ONCE = AnswerChoice(name="once", label="Allow once")
-NO = AnswerChoice(name="no", label="Reject with feedback", allows=False, words=True)
-EDITS = AnswerChoice(name="edits", label="Allow all edits in this folder (this session)", mode="accept-edits")
 
 
 PLAN_CHOICES = (
@@ -113,50 +100,6 @@ def _detail(plan: Plan) -> str:
     return f"{shown}\n[… {len(data) - len(shown.encode()):,} more bytes: look at the call itself before you allow it …]"
 
 
-def level_choices(
-    requested: Leaving, hosts: tuple[str, ...]
-) -> tuple[tuple[AnswerChoice, ...], tuple[AnswerChoice, ...]]:
-    """Return the choices that allow this call: the smallest level first, outside the sandbox last.
-
-    `requested` is the level that the question names, "" if the command cannot be confined.
-    """
-    outside = AnswerChoice(name="outside", label="Allow once, outside the sandbox", level="outside")
-    match requested:
-        case "":
-            return (ONCE,), ()
-        case "network":
-            named = ", ".join(hosts)
-            reaching = AnswerChoice(
-                name="once", label="Allow once, reaching {}", subject=named, level="network", hosts=hosts
-            )
-            return (reaching,), (outside,)
-        case "outside":
-            inside = AnswerChoice(name="inside", label="Allow once, but in the sandbox", level="workspace")
-            return (inside,), (outside,)
-        case "workspace":
-            inside = AnswerChoice(name="once", label="Allow once, in the sandbox: no network", level="workspace")
-            return (inside,), (outside,)
-
-
-def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
-    """Return the choices that allow these patterns from now on, none without patterns.
-
-    A pattern whose text is no Unicode, as of a file with such a name, cannot be stored: it is not offered.
-    """
-    if not patterns or any(valid_unicode(each.text) != each.text for each in patterns):
-        return []
-    choices: list[AnswerChoice] = []
-    what, subject = _pattern_label(patterns)
-    scopes: tuple[tuple[Remember, str], ...] = (("session", "this session"), ("project", "this folder"))
-    for remember, scope in scopes:
-        if remember:
-            label = f"Always allow {what} ({scope})"
-            choices.append(
-                AnswerChoice(name=remember, label=label, subject=subject, remember=remember, patterns=patterns)
-            )
-    return choices
-
-
 def question_of_the_model(question: UserQuestion, *, detail: str) -> Question:
     """Return the question of the model or a server; a long one, or one of several lines, is in `detail`."""
     options = tuple(
@@ -175,15 +118,6 @@ def question_of_the_model(question: UserQuestion, *, detail: str) -> Question:
     return Question(text=valid_unicode(text), choices=choices, several=question.several, by=valid_unicode(question.by))
 
 
-def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
-    """Return the calls that the patterns allow, with `{}` for the subject, and the subject."""
-    names: dict[Effect, str] = {"execute": "running", "write": "edits to", "read": "pages from", "remote": "calls of"}
-    effects = {each.effect for each in patterns}
-    if len(effects) == 1:
-        return f"{names[patterns[0].effect]} {{}}", ", ".join(each.text for each in patterns)
-    return "{}", ", ".join(f"{names[each.effect]} {each.text}" for each in patterns)
-
-
 def _text(plan: Plan) -> str:
     if plan.asks_level == "outside":
         return "Run this command outside the sandbox?"
@@ -195,9 +129,11 @@ def _text(plan: Plan) -> str:
 def _reason(plan: Plan, why: str) -> str:
     """Return the part of the policy's sentence that the question and its warnings do not contain."""
     rest = why.removeprefix(f"The call {plan.title!r} ")
-    if rest.startswith("needs approval"):
+    if rest == why:
+        return ""
+    if rest.startswith("needs approval") or NOT_CONFINED_HERE in rest or HOLDS_SECRETS in rest:
         return f"It {rest}"
-    if rest == why or plan.effect != "execute":
+    if plan.effect != "execute":
         return ""
     what, _, reason = rest.partition(": ")
     judged = "holdfast cannot judge it: " if what.endswith("cannot judge") else "Why: "

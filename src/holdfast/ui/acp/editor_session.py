@@ -101,7 +101,6 @@ class EditorSession:
             self.id,
             connection,
             abilities,
-            mode=lambda: self._agent.mode,
             card=self._card,
             stop=self.stop,
         )
@@ -297,8 +296,12 @@ class EditorSession:
     def _notify(self, update: AcpFields) -> None:
         self._connection.notify("session/update", {"sessionId": self.id, "update": update})
 
-    def _card(self, call: CallPart) -> CallCard:
-        return self._updates.card(call.id) or CallCard(call, self._session.cwd, longest=OUTPUT_TAIL)
+    def _card(self, call: str) -> CallCard:
+        """Return the card of a call; of one that was not shown, as of a session that was not loaded, a new one."""
+        if (shown := self._updates.card(call)) is not None:
+            return shown
+        part = next((each.part for each in self._agent.conversation.open_calls if each.part.id == call), None)
+        return CallCard(part or CallPart(id=call, name="", arguments=""), self._session.cwd, longest=OUTPUT_TAIL)
 
     # --- the agent ----------------------------------------------------------------------------------------------
 

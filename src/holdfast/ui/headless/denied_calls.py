@@ -65,8 +65,8 @@ class DeniedCalls:
 
 def option_for(approval: e.ApprovalAsked) -> str:
     """Return the command-line option, quoted for a shell, that allows the call without asking."""
-    patterns = approval.patterns if approval.pattern is None else (approval.pattern, *approval.patterns)
-    is_helped = NOT_CONFINED_HERE not in approval.why  # by accepted edits
+    patterns = approval.question.patterns
+    is_helped = NOT_CONFINED_HERE not in approval.question.why  # by accepted edits
     if patterns and is_helped and all(pattern.effect == "write" for pattern in patterns):
         return "--permission-mode accept-edits"
     return " ".join(f"--allow {shlex.quote(rule_for(pattern))}" for pattern in patterns) or "-y"

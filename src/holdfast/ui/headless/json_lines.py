@@ -110,7 +110,7 @@ class JsonLines:
                 self._response(entry)
             case e.ApprovalAsked():
                 level = {"level": entry.level, "hosts": list(entry.hosts)} if entry.level else {}
-                self._line(type="approval", id=entry.call, question=entry.why, **level)
+                self._line(type="approval", id=entry.call, question=msgspec.to_builtins(entry.question), **level)
             case e.CallStarted():
                 wall = {"confined": entry.confined} if entry.confined else {}
                 self._line(type="tool_start", id=entry.call, effect=entry.effect, **wall)

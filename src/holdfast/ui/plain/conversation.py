@@ -33,6 +33,7 @@ from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.hosted_session import RULES_OF
 from holdfast.host.opening import open_host
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import ShellEnded, TurnEnded
 from holdfast.text import printable
 from holdfast.ui.advice import COMMAND_LINE, with_advice
@@ -40,7 +41,7 @@ from holdfast.ui.headless.input_reader import Line, LineReader
 from holdfast.ui.headless.run import heed_signals, opened_of
 from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.headless.turn_end import TurnWatch
-from holdfast.ui.plain.questions import NeedsWords, NotUnderstood, TypedAnswer, TypedQuestion
+from holdfast.ui.plain.questions import NeedsWords, NotUnderstood, TypedQuestion
 from holdfast.ui.startup.run_options import RunOptions
 
 INVITATION = "> "
@@ -190,7 +191,7 @@ class PlainConversation:
 
     def _answer(self, question: _OpenQuestion, text: str) -> None:
         match question.typed.take(text):
-            case TypedAnswer(choice=choice, words=words, marked=marked):
+            case ApprovalAnswer(choice=choice, words=words, marked=marked):
                 self._host.submit(c.Answer(question.id, choice, words, marked))
             case NeedsWords():
                 self._print("Tell the model why, or what to do instead (optional), then Enter:")

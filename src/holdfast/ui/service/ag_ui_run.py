@@ -48,11 +48,9 @@ class _AgUiMessage(msgspec.Struct, frozen=True):
 
 
 class _AnswerPayload(msgspec.Struct, frozen=True):
-    allowed: bool = False
+    choice: str = ""
     words: str = ""
-    remember: str = ""
-    level: str = ""
-    chosen: list[str] = msgspec.field(default_factory=list[str])
+    marked: list[str] = msgspec.field(default_factory=list[str])
 
 
 class _Resume(msgspec.Struct, frozen=True, rename="camel"):
@@ -108,12 +106,10 @@ def _prompt(api: Api, caller: Caller, run_input: _RunInput, props: _Forwarded, t
 async def _answer(api: Api, caller: Caller, run_input: _RunInput, resume: _Resume) -> InboxRow:
     payload = resume.payload or _AnswerPayload()
     body: dict[str, object] = {
-        "call": resume.interrupt_id,
-        "allowed": payload.allowed and resume.status == "resolved",
+        "question": resume.interrupt_id,
+        "choice": payload.choice if resume.status == "resolved" else "",
         "words": payload.words,
-        "remember": payload.remember,
-        "level": payload.level,
-        "chosen": payload.chosen,
+        "marked": payload.marked,
     }
     key = f"run:{run_input.run_id}:{resume.interrupt_id}"
     return await in_daemon(lambda: api.record.ask(run_input.thread_id, "answer", body, key=key, sender=caller.name))

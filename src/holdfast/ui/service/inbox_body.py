@@ -10,7 +10,7 @@ _BODIES: dict[InboxKind, dict[str, type | tuple[type, ...]]] = {
     "steer": {"text": str},
     "later": {"text": str},
     "stop": {},
-    "answer": {"call": str, "allowed": bool},
+    "answer": {"question": str, "choice": str},
     "model": {"model": str},
     "mode": {"mode": str},
     "rename": {"title": str},

@@ -30,6 +30,7 @@ from holdfast.providers.model_lists.known_models import KnownModels, listed_mode
 from holdfast.providers.model_lists.stored_lists import StoredLists
 from holdfast.providers.provider_info import address_of
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.system.user_directories import homes
@@ -143,6 +144,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         emit: Callable[[Event], None],
         ask: ApprovalPrompt | None,
         reading: Reading,
+        offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
         mode: Mode | None = None,
     ) -> Agent:
@@ -160,6 +162,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             on_approval=self.config.on_approval,
             emit=emit,
             ask=ask,
+            offered=offered,
             limits=self.limits,
             context=self.config.context,
             window=self.windows.learned,
@@ -301,13 +304,13 @@ def run_options(
 
 def _own_instructions(arguments: Arguments) -> tuple[str, str]:
     """Return the user's own system prompt, and the end of it, as the command line has them."""
-    given = (
+    texts = (
         arguments.system_prompt,
         arguments.system_prompt_file,
         arguments.append_system_prompt,
         arguments.append_system_prompt_file,
     )
-    if all(each is None for each in given):
+    if all(each is None for each in texts):
         return "", ""
     from holdfast.ui.startup.own_instructions import session_instructions, session_system
 

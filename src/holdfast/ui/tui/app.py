@@ -278,7 +278,7 @@ class HoldfastApp(App[int]):
 
     def on_approval_answered(self, answered: Approval.Answered) -> None:
         """Send the answer to the agent."""
-        self.controller.agent.answer(answered.call, answered.answer)
+        self.controller.agent.answer(answered.question, answered.answer)
 
     def action_interrupt(self) -> None:
         """Close a dialog; else stop the running turn; twice: clear the prompt, or rewind if it is empty."""

@@ -93,7 +93,7 @@ class SessionDisplay:
             case Idle():
                 self._ticks(False)  # noqa: FBT003 - the only question
             case ApprovalRequested():
-                widgets.approval.ask(message, mode=target.controller.status.mode, take=not target.composer.text)
+                widgets.approval.ask(message, take=not target.composer.text)
                 self._ticks(False)  # noqa: FBT003 - the only question
             case ApprovalClosed():
                 widgets.approval.close()

@@ -185,15 +185,15 @@ class Narrator:
 
     def _call(self, entry: _Call) -> Iterator[Sentence]:
         match entry:
-            case e.ApprovalAsked(call=call, why=why):
+            case e.ApprovalAsked(call=call, question=question):
                 self._open_questions[call] = entry
-                yield Sentence("approval", f"Approval requested for {self.title(call)}: {why}")
+                yield Sentence("approval", f"Approval requested for {self.title(call)}: {question.reason}")
                 yield from (Sentence("approval", entry.notice),) if entry.notice else ()
-            case e.ApprovalAnswered(call=call, allowed=allowed, words=words, chosen=chosen, level=level):
+            case e.ApprovalAnswered(call=call, allowed=allowed, reason=reason, chosen=chosen, level=level):
                 self._open_questions.pop(call, None)
                 how = "" if not level else " outside the sandbox" if level == "outside" else f" at level {level}"
                 answer = f"Chosen: {', '.join(chosen)}" if chosen else f"Allowed{how}" if allowed else "Refused"
-                yield Sentence("approval", f"{answer}. {words}".rstrip())
+                yield Sentence("approval", f"{answer}. {reason}".rstrip())
             case e.CallStarted(call=call, confined=confined):
                 yield Sentence("started", f"→ {self.title(call)}{f' (confined: {confined})' if confined else ''}")
             case e.ShellStarted(id=call, command=command):

@@ -324,8 +324,8 @@ class View:
         match entry:
             case e.CallEnded() if call.seconds is None:  # the first outcome counts
                 self._end_call(call, entry)
-            case e.ApprovalAsked(why=why) if call.seconds is None:
-                self._blocks.set(msgspec.structs.replace(call, state="waiting", question=why))
+            case e.ApprovalAsked(question=question) if call.seconds is None:
+                self._blocks.set(msgspec.structs.replace(call, state="waiting", question=question.reason))
                 self._open[call.key] = None
             case e.ApprovalAnswered() if call.state in ("waiting", "lost"):
                 self._blocks.set(msgspec.structs.replace(call, state="ready"))

@@ -11,7 +11,7 @@ import pytest
 
 from agent_harness import FAST, Rig, says, waits
 from holdfast.config.settings import Limits
-from holdfast.questions import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session import loop_notices
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
@@ -69,18 +69,17 @@ class User:
         self.asked: list[str] = []
         self._answers = iter(answers)
 
-    async def __call__(self, call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call
+    async def __call__(self, question: Question, plan: Plan) -> ApprovalAnswer:
         assert plan.question is None or [each.label for each in plan.question.options] == [
             loop_notices.GO_ON,
             loop_notices.END,
         ]
-        self.asked.append(why)
+        self.asked.append(question.text)
         return next(self._answers)
 
 
-YES = ApprovalAnswer(allowed=True, chosen=(loop_notices.GO_ON,))
-NO = ApprovalAnswer(allowed=True, chosen=(loop_notices.END,))
+YES = ApprovalAnswer("option1")
+NO = ApprovalAnswer("option2")
 
 
 @pytest.mark.parametrize(
@@ -217,12 +216,12 @@ async def test_a_user_is_asked_and_a_yes_lets_it_go_on_for_as_long_again() -> No
 
 
 async def test_a_yes_to_the_loop_is_none_to_the_call() -> None:
-    once = ApprovalAnswer(allowed=True)
+    once = ApprovalAnswer("once")
     user = User(*[once] * 5, YES, once, NO)
     limits = Limits(**{name: getattr(FAST, name) for name in ("backoff", "stop_grace", "drop_wait")}, max_steps=9)
     rig = Rig(ScriptedModel(replies([Call("act", {})])), [says("act", effect="execute")], "ask", user, limits=limits)
     await rig.agent.run("go")
-    assert [("repeats itself" in why) for why in user.asked] == [False] * 5 + [True, False]
+    assert [("repeats itself" in text) for text in user.asked] == [False] * 5 + [True, False]
 
 
 async def test_killed_anywhere_the_next_process_counts_on() -> None:
@@ -248,8 +247,8 @@ def _last_calls(entries: list[Entry]) -> list[CallPart]:
 async def test_the_question_is_asked_again_by_the_next_process_and_journalled_once() -> None:
     waiting = asyncio.Event()
 
-    async def waits_for_ever(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def waits_for_ever(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         waiting.set()
         await asyncio.Event().wait()
         raise AssertionError
@@ -274,8 +273,8 @@ async def test_the_question_is_asked_again_by_the_next_process_and_journalled_on
 async def test_a_stop_while_the_question_is_open_ends_the_turn() -> None:
     started_waiting = asyncio.Event()
 
-    async def ask(call: CallPart, plan: Plan, why: str) -> ApprovalAnswer:
-        del call, plan, why
+    async def ask(question: Question, plan: Plan) -> ApprovalAnswer:
+        del question, plan
         started_waiting.set()
         await asyncio.Event().wait()
         raise AssertionError

@@ -34,23 +34,32 @@ def test_options_are_offered_by_their_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("several", "content", "chosen", "words"),
+    ("several", "content", "expected"),
     [
-        (False, {"answer": "option1"}, ("A",), ""),
-        (False, {"answer": "option1", "own_words": " x "}, ("A",), "x"),
-        (True, {"answer": ["option2", "option1", "option2"]}, ("B", "A"), ""),
-        (True, {"own_words": "neither"}, (), "neither"),
+        (False, {"answer": "option1"}, ApprovalAnswer("option1")),
+        (False, {"answer": "option1", "own_words": " x "}, ApprovalAnswer("own", "x", ("option1",))),
+        (True, {"answer": ["option2", "option1", "option2"]}, ApprovalAnswer("marked", marked=("option2", "option1"))),
+        (True, {"own_words": "neither"}, ApprovalAnswer("own", "neither")),
     ],
 )
-def test_a_filled_form_answers(*, several: bool, content: dict[str, Any], chosen: tuple[str, ...], words: str) -> None:
+def test_a_filled_form_answers(*, several: bool, content: dict[str, Any], expected: ApprovalAnswer) -> None:
     form = filled_form({"action": "accept", "content": content})
     assert form is not None
-    assert form_answer(form, choice_question(several=several)) == ApprovalAnswer(
-        allowed=True, reason=words, chosen=chosen
-    )
+    assert form_answer(form, choice_question(several=several)) == expected
 
 
-@pytest.mark.parametrize("content", [None, {}, {"answer": "tea"}, {"answer": "own"}, {"own_words": 3}, {"answer": ""}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        {},
+        {"answer": "tea"},
+        {"answer": "own"},
+        {"own_words": 3},
+        {"answer": ""},
+        {"answer": ["option1", "option2"]},
+    ],
+)
 def test_a_form_without_an_answer_gives_none(content: dict[str, Any] | None) -> None:
     assert form_answer(FilledForm("accept", content), choice_question(several=False)) is None
 

@@ -6,15 +6,23 @@ import json
 
 import pytest
 
+from holdfast.questions import ALL_ANSWERS, AnswerChoice, Question, older_question
 from holdfast.session.journal.approvals import ApprovalAsked
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Leaving
+from holdfast.tools.approval.question import PLAN_CHOICES
 from holdfast.ui.service.dialects.page_question import page_question
 
 
+def older(name: str, arguments: str, *, level: Leaving = "", notice: str = "") -> Question:
+    """Return what the page shows of a question of an older journal, which did not store it."""
+    question = older_question("c1", "it asks.", level=level, hosts=("a.example", "b.example"))
+    asked = ApprovalAsked(call="c1", question=question, notice=notice)
+    return page_question(CallPart(id="c1", name=name, arguments=arguments), asked, mode="ask", rules=ALL_ANSWERS)
+
+
 def title(name: str, arguments: str) -> str:
-    part = CallPart(id="c1", name=name, arguments=arguments)
-    return page_question(part, ApprovalAsked(call="c1", why="it asks"), mode="ask", project=True).title
+    return older(name, arguments).detail
 
 
 def test_the_end_of_a_long_command_is_shown() -> None:
@@ -57,16 +65,30 @@ def test_signs_that_hide_text_are_written_out() -> None:
     ],
 )
 def test_each_choice_carries_its_level(level: Leaving, levels: list[str], first: str) -> None:
-    """The page has the journal alone: what it offers is what the terminal offers."""
-    approval = ApprovalAsked(call="c1", why="it asks", level=level, hosts=("a.example", "b.example"))
-    part = CallPart(id="c1", name="bash", arguments='{"command": "make"}')
-    choices = page_question(part, approval, mode="ask", project=True).choices
+    choices = older("bash", '{"command": "make"}', level=level).choices
     assert [each.level for each in choices] == levels
     assert choices[0].text == first
     assert not choices[-1].allows
 
 
 def test_the_page_says_that_nothing_is_confined() -> None:
-    approval = ApprovalAsked(call="c1", why="it asks.", notice="Commands are not confined: no bubblewrap.")
-    part = CallPart(id="c1", name="bash", arguments='{"command": "make"}')
-    assert "Commands are not confined" in page_question(part, approval, mode="ask", project=True).why
+    shown = older("bash", '{"command": "make"}', notice="Commands are not confined: no bubblewrap.")
+    assert shown.warnings == ("Commands are not confined: no bubblewrap.",)
+
+
+def test_a_plan_of_an_older_journal_has_its_answers_and_a_question_its_options() -> None:
+    assert older("present_plan", '{"plan": "1. Do it"}').choices == PLAN_CHOICES
+    asked = '{"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}'
+    assert [each.option for each in older("ask_user", asked).choices] == ["A", "B", ""]
+    assert older("ask_user", "{").choices == ()
+
+
+def test_the_question_of_the_journal_is_shown_as_it_is_with_hidden_signs_written_out() -> None:
+    choice = AnswerChoice(name="option1", label="{}", subject="a\u202eb", option="a\u202eb", note="\u200b")
+    question = Question(id="c1", call="c1", text="What?", why="\x1b[8m", detail="rm \u202e", choices=(choice,))
+    part = CallPart(id="c1", name="ask_user", arguments="{}")
+    shown = page_question(part, ApprovalAsked(call="c1", question=question), mode="ask", rules=ALL_ANSWERS)
+    assert (shown.why, shown.detail) == ("\\x1b[8m", "rm \\u202e")
+    assert (shown.choices[0].subject, shown.choices[0].name) == ("a\\u202eb", "option1")
+    plain = Question(id="c1", call="c1", text="What?", choices=())
+    assert page_question(part, ApprovalAsked(call="c1", question=plain), mode="ask", rules=ALL_ANSWERS) == plain

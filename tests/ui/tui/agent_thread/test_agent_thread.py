@@ -19,6 +19,7 @@ from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.errors import StorageFailed
 from holdfast.host.events import Busy, Idle
 from holdfast.providers.model import Model
+from holdfast.questions import older_question
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.entries import (
     ApprovalAsked,
@@ -150,7 +151,7 @@ def approval_left_open() -> list[Entry]:
         PromptAccepted(turn=1, text="old"),
         RequestStarted(step=1, attempt=1, model=MODEL),
         ResponseEnded(step=1, model=MODEL, parts=(call,), usage=Usage()),
-        ApprovalAsked(call="c1", why="It runs a command."),
+        ApprovalAsked(call="c1", question=older_question("c1", "It runs a command.")),
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.agent.events import Fact, LiveCall, LiveOutput, LiveThinking
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     ApprovalAsked,
     CallEnded,
@@ -305,7 +306,9 @@ def test_a_call_changes_where_it_stands() -> None:
     assert after(LiveCall(1, 0, "bash", '{"command": "ma')) == ["· bash ma  writing, 15 characters"]
     parts = (call("c", "bash", command="make"),)
     assert after(Fact(3, ResponseEnded(step=1, model="m", parts=parts, usage=Usage()))) == ["· bash make"]
-    assert after(Fact(4, ApprovalAsked(call="c", why="?"))) == ["? bash make  waiting for approval"]
+    assert after(Fact(4, ApprovalAsked(call="c", question=older_question("c", "?")))) == [
+        "? bash make  waiting for approval"
+    ]
     assert after(Fact(5, CallStarted(call="c", effect="execute")), LiveOutput("c", "one\ntwo\n")) == [
         "● bash make  0 s",
         "  one",

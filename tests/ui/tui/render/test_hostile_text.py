@@ -15,6 +15,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 
 from holdfast.agent.events import CheckFinding, Event, Fact, LiveCall, LiveOutput, LiveText, LiveThinking, NotRecorded
+from holdfast.questions import older_question
 from holdfast.session.journal.entries import (
     ApprovalAsked,
     CallEnded,
@@ -88,7 +89,7 @@ def everywhere(text: str) -> list[Event]:
         call("e", "bash", command="running"),
     )
     script.fact(ResponseEnded(step=step, model="m", parts=parts, usage=Usage()))
-    script.fact(ApprovalAsked(call="a", why=text))
+    script.fact(ApprovalAsked(call="a", question=older_question("a", text)))
     script.ran("b", text, effect="execute")
     script.ran("c", text, effect="write")
     script.ran("d", text, effect="write", outcome="failed")

@@ -110,18 +110,19 @@ class RepeatedCalls:
 
     async def _may_go_on(self, call: OpenCall, repeated: Repetition, ask: ApprovalPrompt) -> bool:
         """Ask the user whether the loop may go on. Question and answer are journalled; no question twice."""
-        question = valid_unicode(loop_notices.loop_question(call, repeated))
-        if call.approval_request is None or not call.approval_request.repeats:
-            self._journal.append(e.ApprovalAsked(call=call.part.id, why=question, repeats=repeated.times))
+        from holdfast.agent.turn.calls.call_questions import answered_question
+        from holdfast.tools.approval.question import question_of
+
+        plan = _loop_plan(call, valid_unicode(loop_notices.loop_question(call, repeated)))
+        question = question_of(plan, mode="ask", call=call.part.id)
+        entry = e.ApprovalAsked(call=call.part.id, question=question, repeats=repeated.times)
+        if entry != call.approval_request:
+            self._journal.append(entry)
         self._to(Signal.ASK)
-        answer = await self._stop.race(ask(call.part, _loop_plan(call, question), question))
-        allowed = answer.allowed and loop_notices.END not in answer.chosen
-        chosen = tuple(map(valid_unicode, answer.chosen))
-        self._journal.append(
-            e.ApprovalAnswered(
-                call=call.part.id, allowed=allowed, words=valid_unicode(answer.reason), chosen=chosen if allowed else ()
-            )
-        )
+        answered = answered_question(question, await self._stop.race(ask(question, plan)))
+        allowed = answered.allowed and loop_notices.END not in answered.chosen
+        chosen = answered.chosen if allowed else ()
+        self._journal.append(msgspec.structs.replace(answered, allowed=allowed, chosen=chosen))
         self._to(Signal.ANSWER)
         return allowed
 

@@ -12,13 +12,13 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.questions import AnswerChoice, Question
+from holdfast.questions import AnswerChoice, ChoiceName, Question
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 
 
-def permission_options(question: Question, marked: Sequence[str] = ()) -> list[AcpFields]:
-    """Return the choices as options, in order. `marked` are the options of the model's question chosen so far."""
+def permission_options(question: Question, marked: Sequence[ChoiceName] = ()) -> list[AcpFields]:
+    """Return the choices as options, in order. `marked` are the names of the options chosen so far."""
     return [
         {"optionId": each.name, "name": _name(each, question, marked), "kind": _kind(each)}
         for each in question.choices
@@ -26,12 +26,12 @@ def permission_options(question: Question, marked: Sequence[str] = ()) -> list[A
     ]
 
 
-def _name(choice: AnswerChoice, question: Question, marked: Sequence[str]) -> str:
+def _name(choice: AnswerChoice, question: Question, marked: Sequence[ChoiceName]) -> str:
     if choice.name == "own":
         return "Stop, and answer in your own words as the next prompt"
     if not choice.option:
         return choice.text
-    box = ("☒ " if choice.option in marked else "☐ ") if question.several else ""
+    box = ("☒ " if choice.name in marked else "☐ ") if question.several else ""
     return f"{box}{choice.option}{f': {choice.note}' if choice.note else ''}"
 
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.questions import ApprovalAnswer, Question
+from holdfast.errors import UsageError
+from holdfast.questions import ApprovalAnswer, ChoiceName, Question
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
 
@@ -56,7 +57,16 @@ def form_answer(form: FilledForm, question: Question) -> ApprovalAnswer | None:
     choices = [question.choice(str(name)) for name in names]
     if not isinstance(free_text, str) or not all(each is not None and each.option for each in choices):
         return None
-    chosen = tuple(dict.fromkeys(each.option for each in choices if each is not None))
-    if not chosen and not free_text.strip():
+    named: tuple[ChoiceName, ...] = tuple({each.name: None for each in choices if each is not None})
+    words = free_text.strip()
+    if words:
+        found = ApprovalAnswer("own", words, named)
+    elif question.several or len(named) != 1:
+        found = ApprovalAnswer("marked", marked=named)
+    else:
+        found = ApprovalAnswer(named[0])
+    try:
+        question.chosen(found)
+    except UsageError:  # two answers to a question that takes one, or words to one that takes none
         return None
-    return ApprovalAnswer(allowed=True, reason=free_text.strip(), chosen=chosen)
+    return found if words or named else None

@@ -16,11 +16,11 @@ from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
 from holdfast.fleet.traces.turn_traces import TurnTraces
 from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.fleet.worker.inbox_approvals import OfferedAnswer
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.providers.model import Model
 from holdfast.providers.registry import split
+from holdfast.questions import QuestionRules
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.store import Reading, StoredEntry
@@ -28,9 +28,6 @@ from holdfast.system.durable_files import make_folder
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Mode
-from holdfast.tools.approval.question import question_of
-from holdfast.tools.tool import Plan
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
@@ -94,9 +91,10 @@ class SessionAgents:
             connect=connect_model,
             emit=emit,
             ask=ask,
+            offered=QuestionRules(project=False),  # the folder is on one of many machines
             reading=reading,
         )
-        return DrivenAgent(agent=agent, offers=_offers, check_model=lambda name: split(name, options.providers))
+        return DrivenAgent(agent=agent, check_model=lambda name: split(name, options.providers))
 
     def _options(self, cwd: Path) -> RunOptions:
         user_config = read_config(homes(self._environ).config)
@@ -133,8 +131,3 @@ class SessionAgents:
             entries.append(e.title_entry(title))
         held_session.store.append(entries, expected=0)
         return toolbox, held_session.store.read()
-
-
-def _offers(plan: Plan, mode: Mode, why: str) -> tuple[OfferedAnswer, ...]:
-    """Return the answers to a question, except those remembered for a folder: that is on one of many machines."""
-    return tuple(each for each in question_of(plan, mode=mode, why=why).choices if each.remember != "project")

@@ -98,10 +98,11 @@ class AgUiDialect:
         else:
             self._pending += events
         match record.entry:
-            case e.ApprovalAsked(call=call, why=why, level=level, hosts=hosts) if self._run:
-                interrupt: AgUiEvent = {"id": call, "reason": "tool_approval", "message": why, "toolCallId": call}
-                if level:
-                    interrupt["metadata"] = {"level": level, "hosts": list(hosts)}
+            case e.ApprovalAsked(call=call, question=question, level=level, hosts=hosts) if self._run:
+                interrupt: AgUiEvent = {"id": question.id or call, "reason": "tool_approval", "toolCallId": call}
+                interrupt["message"] = question.reason
+                metadata: AgUiEvent = {"question": msgspec.to_builtins(question)}
+                interrupt["metadata"] = {**metadata, "level": level, "hosts": list(hosts)} if level else metadata
                 yield self._finish_run({"type": "interrupt", "interrupts": [interrupt]})
             case e.TurnEnded(reason="end_turn" | "cancelled" as reason, cause=cause):
                 outcome: AgUiEvent | None = {"type": "success"} if reason == "end_turn" else self._cancelled

@@ -19,10 +19,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from holdfast.agent.events import Event, Fact
+from holdfast.questions import Question, QuestionRules
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.store import StoredEntry
 from holdfast.ui.export.block_html import block_html
-from holdfast.ui.service.dialects.page_question import PageQuestion, page_question
+from holdfast.ui.service.dialects.page_question import page_question
 from holdfast.ui.service.event_stream import ServerEvent
 from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Thinking, TurnEnd, UserBlock
 from holdfast.ui.view.session_costs import Spending
@@ -44,7 +45,7 @@ class PageDialect:
     """
 
     def __init__(self, before: Sequence[StoredEntry], *, seen: int, project: bool) -> None:
-        self._project = project
+        self._rules = QuestionRules(project=project)
         self._view = View()
         self._fold = Fold(())
         self._costs = Spending()
@@ -115,7 +116,7 @@ class PageDialect:
         now = self._fold.conversation()
         usage = self._costs.total()
         mode = now.mode or "ask"
-        question: PageQuestion | None = None
+        question: Question | None = None
         for call in now.open_calls:
             if (
                 call.approval_request is not None
@@ -123,7 +124,7 @@ class PageDialect:
                 and call.started is None
                 and now.open_turn is not None
             ):
-                question = page_question(call.part, call.approval_request, mode=mode, project=self._project)
+                question = page_question(call.part, call.approval_request, mode=mode, rules=self._rules)
                 break
         status: dict[str, object] = {
             "type": "status",

@@ -118,6 +118,6 @@ class LocalHeldSession:
         for each in self._inbox.waiting(self.id):
             seq = found.get(each.name)
             if each.row.kind == "answer":
-                seq = answered.get(str(each.row.body.get("call")))
+                seq = answered.get(str(each.row.body.get("question")))
             if seq is not None:
                 self._inbox.done(each.row.id, seq=seq)

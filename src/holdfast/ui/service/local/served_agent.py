@@ -15,10 +15,10 @@ from holdfast.fleet.worker.driven_agent import DrivenAgent
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.providers.registry import split
+from holdfast.questions import QuestionRules
 from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Image, Mode
-from holdfast.tools.approval.question import question_of
 from holdfast.tools.workspace.images import named_images
 from holdfast.ui.service.local.local_held_session import LocalHeldSession
 from holdfast.ui.service.local.served_session import ServedSession
@@ -77,6 +77,7 @@ class ServedAgent:
             connect=self._connect,
             emit=self._emit,
             ask=ask,
+            offered=QuestionRules(yolo=self._yolo),
             reading=session.reading,
             log=self._served.log,
         )
@@ -86,7 +87,6 @@ class ServedAgent:
         return DrivenAgent(
             agent=agent,
             modes=modes,
-            offers=lambda plan, mode, why: question_of(plan, mode=mode, why=why).choices,
             check_model=lambda name: split(name, options.providers),
             find_images=lambda _agent, text: self._images(text),
         )

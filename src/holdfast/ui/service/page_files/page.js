@@ -385,14 +385,15 @@ let asked = "";
 function drawQuestion() {
   const question = now.status?.asks || null;
   const may = now.me?.rights.includes("answer");
-  const shown = question ? question.call : "";
+  const shown = question ? JSON.stringify(question) : "";
   $("ask").hidden = !question;
   if (shown === asked) return;
   asked = shown;
   if (!question) { $("news").textContent = ""; return; }
   $("ask-text").textContent = question.text;
-  $("ask-title").textContent = question.title;
-  $("ask-why").textContent = question.why;
+  const what = detailOf(question);
+  $("ask-title").textContent = what;
+  $("ask-why").textContent = [question.why, ...(question.warnings || [])].filter(Boolean).join("\n");
   $("ask-words").value = "";
   $("ask-words").hidden = $("ask-words-label").hidden = !may;
   const nodes = [];
@@ -401,11 +402,11 @@ function drawQuestion() {
       const label = make("label");
       const box = make("input");
       box.type = "checkbox";
-      box.value = choice.option;
-      label.append(box, document.createTextNode(choice.text));
+      box.value = choice.name;
+      label.append(box, document.createTextNode(textOf(choice)));
       nodes.push(label);
     } else {
-      const button = make("button", "", `${at + 1} ${choice.text}`);
+      const button = make("button", "", `${at + 1} ${textOf(choice)}`);
       button.type = "button";
       button.disabled = !may;
       button.dataset.choice = String(at);
@@ -416,16 +417,27 @@ function drawQuestion() {
   });
   if (!may) nodes.push(make("p", "note", "This token may not answer."));
   $("ask-choices").replaceChildren(...nodes);
-  $("news").textContent = `${question.text} ${question.title}`;
+  $("news").textContent = `${question.text} ${what}`;
   follow(true);
+}
+
+// Return what would be done: the title only where the detail does not say it, as of a command in another folder.
+function detailOf(question) {
+  const title = question.title || "";
+  const detail = question.detail || "";
+  if (!detail) return title;
+  return question.choices.some((each) => each.option) || title.replace(/^run( in the background)?: /, "") === detail
+    ? detail : [title, detail].filter(Boolean).join("\n\n");
+}
+
+function textOf(choice) {
+  return choice.label.replace("{}", () => choice.option ? choice.subject : `\`${choice.subject}\``);
 }
 
 async function answer(question, choice) {
   const marked = [...$("ask-choices").querySelectorAll("input:checked")].map((each) => each.value);
-  const body = { call: question.call, allowed: choice.allows, words: $("ask-words").value.trim(), remember: choice.remember };
-  body.chosen = choice.option ? [choice.option] : marked;
-  if (choice.mode) body.mode = choice.mode;
-  if (choice.level) body.level = choice.level;
+  const body = { question: question.id, choice: choice.name, words: $("ask-words").value.trim() };
+  if (!choice.option && marked.length) body.marked = marked;
   for (const each of $("ask-choices").querySelectorAll("button")) each.disabled = true;
   if (!(await ask("answer", body))) { asked = ""; drawQuestion(); }
   $("composer-text").focus();

@@ -151,9 +151,9 @@ class AgentThread:
         self.work.leaving = True
         self.stop(cause)
 
-    def answer(self, call: str, answer: ApprovalAnswer) -> None:
-        """Answer the approval prompt for `call`, if it is still open."""
-        self._commands.call_soon(lambda: self._question.answer(call, answer))
+    def answer(self, question: str, answer: ApprovalAnswer) -> None:
+        """Answer the question with this id, if it is still open."""
+        self._commands.call_soon(lambda: self._question.answer(question, answer))
 
     def rename(self, title: str) -> None:
         """Set the session's title."""

@@ -6,8 +6,8 @@ import msgspec
 
 from holdfast.agent.events import Event, Fact
 from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
+from holdfast.questions import Question
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
 
 
@@ -32,11 +32,10 @@ class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True):
-    """The agent waits for the user's approval of a call."""
+    """The agent waits for the user's answer. `plan` is what the question is about, with the old bytes of files."""
 
-    call: CallPart
+    question: Question
     plan: Plan
-    why: str
 
 
 class ApprovalClosed(msgspec.Struct, frozen=True):

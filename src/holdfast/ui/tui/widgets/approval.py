@@ -16,10 +16,8 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from holdfast.questions import AnswerChoice, ApprovalAnswer, Question
+from holdfast.questions import AnswerChoice, ApprovalAnswer, ChoiceName, Question
 from holdfast.text import literal
-from holdfast.tool_calls import Mode
-from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.key_order import LineInput
@@ -65,7 +63,7 @@ LETTERS = {"y": "once", "n": "no"}
 class Approval(Vertical):
     """Asks about a call, above the composer, until it is answered or no longer needed."""
 
-    _call = ""  # the open call, "" once answered, so that a second key press does not answer the next one
+    _is_open = False  # not once it is answered, so that a second key press does not answer the next one
     _question = Question(text="", choices=())
     _choice_with_words: AnswerChoice | None = None  # the chosen answer, while the user types its words
     _plan: Plan | None = None
@@ -74,13 +72,13 @@ class Approval(Vertical):
     _sizes = ""
     _is_roomy = True
     _begins = False  # whether the detail is still to begin at its first change; never again once the user has read on
-    _marked: frozenset[str] = frozenset()  # the names of the marked options of a question of the model
+    _marked: frozenset[ChoiceName] = frozenset()  # the names of the marked options of a question of the model
 
     class Answered(Message):
-        """The user answered the prompt for `call`."""
+        """The user answered the question with this id."""
 
-        def __init__(self, call: str, answer: ApprovalAnswer) -> None:
-            self.call = call
+        def __init__(self, question: str, answer: ApprovalAnswer) -> None:
+            self.question = question
             self.answer = answer
             super().__init__()
 
@@ -107,11 +105,11 @@ class Approval(Vertical):
         self.mount(question, detail, OptionList(id="answers"), reason, keys)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
-    def ask(self, request: ApprovalRequested, *, mode: Mode, take: bool) -> None:
+    def ask(self, request: ApprovalRequested, *, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
         self.keys.drop()
-        self._call, self._choice_with_words, self._marked = request.call.id, None, frozenset()
-        self._question = question_of(request.plan, mode=mode, why=request.why)
+        self._is_open, self._choice_with_words, self._marked = True, None, frozenset()
+        self._question = request.question
         fragments = plan_fragments(request.plan)
         self._plan, self._around, self._begins = request.plan, UNCHANGED_AROUND, False
         signs = [line.sign for each in fragments if isinstance(each, Diff) for line in each.lines]
@@ -136,7 +134,7 @@ class Approval(Vertical):
 
     def _take_colours(self) -> None:
         """Draw an open question in the colours of the theme, which are part of its texts."""
-        if self._call:
+        if self._is_open:
             for number, choice in enumerate(self._question.choices, start=1):
                 self.query_one("#answers", OptionList).replace_option_prompt(
                     choice.name, self._choice_text(number, choice)
@@ -170,7 +168,7 @@ class Approval(Vertical):
 
     def offers(self, name: str) -> bool:
         """Return whether the open question has this answer, and the focus."""
-        return bool(self._call) and self.takes_keys and self._question.choice(name) is not None
+        return self._is_open and self.takes_keys and self._question.choice(name) is not None
 
     def take_key(self, event: events.Key) -> bool:
         """Return whether the key was handled here, or went to the composer; else the focused widget gets it."""
@@ -214,7 +212,7 @@ class Approval(Vertical):
     def choose(self, name: str) -> None:
         """Give the answer with this name, or ask for its words."""
         choice = self._question.choice(name)
-        if choice is None or not self._call:
+        if choice is None or not self._is_open:
             return
         if self._is_markable(choice):
             self._mark(choice)
@@ -250,13 +248,14 @@ class Approval(Vertical):
         self.take()
 
     @property
-    def _marked_options(self) -> tuple[str, ...]:
-        """Return the options that are marked, in their order."""
-        return tuple(choice.option for choice in self._question.choices if choice.name in self._marked)
+    def _marked_options(self) -> tuple[ChoiceName, ...]:
+        """Return the names of the options that are marked, in their order."""
+        return tuple(choice.name for choice in self._question.choices if choice.name in self._marked)
 
     def _mark(self, choice: AnswerChoice) -> None:
         """Mark an option, or unmark it."""
-        self._marked ^= {choice.name}
+        toggled: frozenset[ChoiceName] = frozenset((choice.name,))
+        self._marked ^= toggled
         listed = self.query_one("#answers", OptionList)
         number = self._question.choices.index(choice) + 1
         listed.replace_option_prompt(choice.name, self._choice_text(number, choice))
@@ -361,7 +360,7 @@ class Approval(Vertical):
 
     def _say_what_is_below(self) -> None:
         """Say how many changed lines are below the visible ones; they change with each scroll."""
-        if self._call:
+        if self._is_open:
             self._begin_at_change()
             below = self.query_one(DetailView).changes_below
             self.query_one("#question", Static).update(self._question_text(roomy=self._is_roomy, below=below))
@@ -373,9 +372,9 @@ class Approval(Vertical):
         return f"{edits}pgup/pgdn: scroll · tab: prompt"
 
     def _submit(self, answer: ApprovalAnswer) -> None:
-        if call := self._call:
-            self._call = ""
-            self.post_message(self.Answered(call, answer))
+        if self._is_open:
+            self._is_open = False
+            self.post_message(self.Answered(self._question.id, answer))
 
 
 def _lines(text: str, width: int) -> int:
