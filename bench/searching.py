@@ -22,7 +22,23 @@ from holdfast.tools.tool import Tool, ToolContext, Workspace
 from holdfast.ui.tui.widgets.completion import Listing
 from pairs import AtMost, Comparison
 
-_WORDS = "alpha beta gamma delta value result import return class def self config error number string".split()
+_WORDS = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "value",
+    "result",
+    "import",
+    "return",
+    "class",
+    "def",
+    "self",
+    "config",
+    "error",
+    "number",
+    "string",
+]
 _ENDINGS = (".py", ".ts", ".c", ".md", ".json", ".h")
 _RARE = "the_rare_word"
 _IN_FOLDER = 50
@@ -61,9 +77,13 @@ def searching(scratch: Path, *, files: int, rounds: int) -> list[Comparison]:
     found = []
     if shutil.which("rg"):
         rg = ("sh", "-c", f"xargs -0 rg -n {_RARE} <{names}")
-        found.append(_compared(scratch, root, f"grep, {files:,} files, with ripgrep", _grep, rg, AtMost(ratio=1.5), rounds))
+        found.append(
+            _compared(scratch, root, f"grep, {files:,} files, with ripgrep", _grep, rg, AtMost(ratio=1.5), rounds)
+        )
     grep = ("grep", "-rn", "--exclude-dir=.git", _RARE, ".")
-    found.append(_compared(scratch, root, f"grep, {files:,} files, with grep", _grep, grep, AtMost(ratio=2), rounds, own))
+    found.append(
+        _compared(scratch, root, f"grep, {files:,} files, with grep", _grep, grep, AtMost(ratio=2), rounds, own)
+    )
     found.append(
         _compared(scratch, root, f"grep, {files:,} files, alone", _grep, (), AtMost(ratio=1), rounds, str(hidden))
     )
@@ -127,7 +147,7 @@ async def _glob_all(space: Workspace, supervisors: Supervisors) -> None:
 
 
 async def _mention(space: Workspace, _: Supervisors) -> None:
-    assert await Listing().names(space.root)
+    assert (await Listing().listed(space.root)).names
 
 
 async def _called(tool: Tool, **arguments: object) -> str:

@@ -105,7 +105,8 @@ class SearchPrograms:
     def _programs(self, pattern: str, *, ignore_case: bool) -> list[_Way]:
         """Return the commands of the first program that is installed, none if none reads the pattern alike.
 
-        ripgrep is fastest where its answer has no order, so that must be a whole one. One that is cut is asked for again.
+        ripgrep is fastest where its answer has no order, so that must be a whole one. One that is cut is asked for
+        again.
         """
         translated, xargs = byte_pattern(pattern, ignore_case=ignore_case), trusted_program("xargs", self._root)
         if translated is None or not xargs:
@@ -134,24 +135,24 @@ def _origin(module: str) -> str | None:
 
 
 def _answer(code: int, output: bytes, names: Sequence[str], here: Path, *, has_order: bool) -> Candidates | None:
-    """Return what a program's output says, None if that is no answer."""
+    """Return what a program's output says, None if that is no answer.
+
+    One without order that was cut is none: it found too much, or took too long. In order it says where it stopped.
+    """
     told, unsearched = _told(output)
     ordered = [name for name in names if name in told]
     if len(ordered) != len(told):
         return None
+    after = names.index(ordered[-1]) + 1 if ordered else 0
+    is_cut = len(output) >= CAPTURE_MOST  # it may have ended before it was stopped
+    if is_cut:
+        return Candidates(ordered, rest=after) if ordered and has_order else None
     if code == 0:
         return Candidates(ordered, unsearched=unsearched)
     if code == _SOME_FAILED:  # with each file that can be read, the search itself has failed
         unread = {name for name in names if not os.access(here / name, os.R_OK)}
         return Candidates([name for name in names if name in told or name in unread]) if unread else None
-    if code > 0:
-        return None
-    if not has_order:
-        return None  # it found too much, or took too long: the same in order says where it stopped
-    after = names.index(ordered[-1]) + 1 if ordered else 0
-    if len(output) < CAPTURE_MOST:  # it took too long
-        return Candidates(ordered, unsearched=len(names) - after)
-    return Candidates(ordered, rest=after) if ordered else None
+    return Candidates(ordered, unsearched=len(names) - after) if code < 0 and has_order else None  # it took too long
 
 
 def _told(output: bytes) -> tuple[set[str], int]:

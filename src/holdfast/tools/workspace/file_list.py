@@ -20,6 +20,7 @@ import stat
 import subprocess
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
@@ -92,11 +93,18 @@ def _git_of(root: Path, start: SafePath, environ: Mapping[str, str] | None = Non
 def _has_modules(top: Path) -> bool:
     """Return whether the index of a repository may have an entry that is another repository."""
     try:
-        return MODULE in read_bounded(git_folder(top) / "index", LARGEST_INDEX)
+        index = git_folder(top) / "index"
+        status = index.stat()
+        return _index_has_modules(index, (status.st_ino, status.st_size, status.st_mtime_ns))
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
         return True  # too large to look at, or nothing that holdfast knows
+
+
+@lru_cache(maxsize=8)
+def _index_has_modules(index: Path, _version: tuple[int, int, int]) -> bool:
+    return MODULE in read_bounded(index, LARGEST_INDEX)
 
 
 async def output_until(stop: asyncio.Event, running: Awaitable[tuple[int, bytes]]) -> tuple[int, bytes] | None:
