@@ -11,8 +11,8 @@ import msgspec
 
 from agent_harness import opened
 from holdfast.agent.agent import Agent
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, CallStarted
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore

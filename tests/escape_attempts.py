@@ -138,6 +138,7 @@ ATTEMPTS = (
         "echo x > /dev/shm/escape${F//\\//-}",
         lambda world: in_shared_folder("/dev/shm/escape", world.folder).exists(),
     ),
+    _attempt("fill the memory with a file in /dev", f"echo x > /dev/file && echo {ESCAPED}"),
     _attempt("add a hook of git", "echo x > .git/hooks/post-commit", _file("ws/.git/hooks/post-commit")),
     _attempt("change the configuration of git", "git config core.fsmonitor ./evil.sh", _file("ws/.git/config")),
     _attempt(
@@ -267,6 +268,39 @@ if libc.syscall(425, 1, ctypes.create_string_buffer(120)) >= 0: print("{ESCAPED}
             + f"""
 number = {{"x86_64": 248, "aarch64": 217}}[os.uname().machine]
 if libc.syscall(number, b"user", b"holdfast-escape", b"x", 1, -3) >= 0: print("{ESCAPED}")
+    """
+        ),
+    ),
+    _attempt(
+        "find the keyring of the session",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 250, "aarch64": 219}}[os.uname().machine]
+if libc.syscall(number, 0, -3, 0) >= 0: print("{ESCAPED}")
+    """
+        ),
+    ),
+    _attempt(
+        "type into a terminal, also with a number that is cut to it",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 16, "aarch64": 29}}[os.uname().machine]
+libc.syscall.argtypes = [ctypes.c_long] * 4
+for what in (0x5412, 0x541C, 1 << 32 | 0x5412, 1 << 32 | 0x541C):
+    libc.syscall(number, 0, what, ctypes.addressof(ctypes.create_string_buffer(b"x")))
+    if ctypes.get_errno() != 1: print("{ESCAPED}")
+    """
+        ),
+    ),
+    _attempt(
+        "stop the kernel at a page of memory",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 323, "aarch64": 282}}[os.uname().machine]
+if libc.syscall(number, 1) >= 0: print("{ESCAPED}")
     """
         ),
     ),

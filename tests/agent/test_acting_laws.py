@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from agent_harness import FAST, Rig, says, stopped, waits
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.settings import Limits
 from holdfast.errors import StorageFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,

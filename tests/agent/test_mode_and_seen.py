@@ -6,7 +6,7 @@ import pytest
 
 from agent_harness import Rig, opened, says
 from evidence_journals import SEEN, edits, notes, reads
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     CallEnded,

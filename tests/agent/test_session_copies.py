@@ -11,8 +11,8 @@ import pytest
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import OpenSession, create, fork, resume
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.providers.model import Model
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, ProcessStarted, ShellEnded, TurnEnded
 from holdfast.session.journal.parts import CallPart

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_harness import Rig, says
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked, CallEnded, CallStarted, Entry
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore

@@ -11,9 +11,9 @@ import pytest
 
 from agent_harness import Rig
 from holdfast.agent.events import NotRecorded
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.project_decisions import Project
 from holdfast.errors import ConfigInvalid
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import ApprovalAnswered, ApprovalAsked
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore

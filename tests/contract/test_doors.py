@@ -209,6 +209,7 @@ def test_decoding_without_a_type_is_right(text: str) -> None:
 PURE = (
     "errors.py",
     "tool_calls.py",
+    "questions.py",
     "text.py",
     "typed_data.py",
     "history/*",

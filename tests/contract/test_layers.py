@@ -18,12 +18,13 @@ Edge = tuple[str, str]
 
 # Lowest first. Two names in one row may not import each other, except the leaves of the first.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "text", "tool_calls", "typed_data", "system"),
+    ("errors", "text", "tool_calls", "questions", "typed_data", "system"),
     ("history",),
     ("session", "tools"),
     ("config",),
     ("providers",),
     ("agent", "testing"),
+    ("host",),
     ("fleet",),
     ("ui", "__main__"),
 )

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.providers.model import Model
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import SqliteStore

@@ -15,11 +15,11 @@ from scenario_runner import Play
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.tool_runner import Calls
 from holdfast.agent.turn.turn import Turn
 from holdfast.providers.model import Model, StreamFinished
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.call_ids import call_id
 from holdfast.session.conversation.conversation import OpenCall

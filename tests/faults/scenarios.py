@@ -18,8 +18,8 @@ from left_behind import MODEL, left_asking, left_consulting, left_open, left_wit
 from msgspec.structs import replace
 from users import WORDS, User, answers, decisions, nobody_answers
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.settings import Limits
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.conversation import context_settings
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.conversation.fold import fold

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
 from holdfast.fleet.worker.inbox_approvals import InboxApprovals
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Confined
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.ui.view.question import question_of
 
 LEVELS: tuple[Confined, ...] = ("read", "workspace", "network")
 

@@ -8,7 +8,7 @@ import os
 import pytest
 from reference_harness import Line, Stage, read_rounds, texts
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import CallEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Action, Call, Hold, Say

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from reference_harness import FAST, ONE_WIRE, Stage, texts
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Hold, Reply, Say

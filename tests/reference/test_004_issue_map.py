@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from reference_harness import FAST, ONE_WIRE, Line, Stage, read_rounds, texts
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import RequestFailed
 from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Fail, Hold, Ping, ReceivedRequest, Reply, Say

@@ -366,7 +366,7 @@ async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
 
 
 def _printed(output: str) -> str:
-    from holdfast.tools.printed_text import printed_text  # noqa: PLC0415 - when there is a task
+    from holdfast.tools.printed_text import printed_text
 
     return printed_text(output)
 

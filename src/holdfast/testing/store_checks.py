@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.errors import AppendConflict, StateError
+from holdfast.questions import AnswerChoice, Question
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
@@ -121,6 +122,31 @@ EXAMPLES: tuple[e.Entry, ...] = (
         hosts=("api.example.org",),
         notice="Commands are not confined: bubblewrap is not installed.",
         repeats=9,
+        question=Question(
+            id="c1",
+            call="c1",
+            text="Run this command?",
+            why="It is outside the workspace.",
+            warnings=("outside this folder, at /srv",),
+            title="run: make test",
+            detail="make test",
+            choices=(
+                AnswerChoice(
+                    name="session",
+                    label="Always allow running {} (this session)",
+                    subject="make test *",
+                    remember="session",
+                    patterns=(Pattern(effect="execute", text="make test *"),),
+                    mode="accept-edits",
+                    level="network",
+                    hosts=("api.example.org",),
+                ),
+                AnswerChoice(name="option1", label="{}", subject="Red", option="Red", note="As it is."),
+                AnswerChoice(name="no", label="Reject with feedback", allows=False, words=True),
+            ),
+            several=True,
+            by="MCP server trip",
+        ),
     ),
     e.ApprovalAnswered(
         call="c1",

@@ -8,10 +8,10 @@ import pytest
 
 from agent_harness import Rig, says
 from holdfast.agent.events import TurnFailed
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.deadline import Deadline
 from holdfast.config.model_servers import ProviderLimits
 from holdfast.config.settings import Limits
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import RequestFailed, TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.testing.script import Call, Fail, Reply, Say, Wait

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent_harness import Rig, opened, says
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Result, UserMessage
 from holdfast.session.journal.entries import (

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_harness import Rig, opened, says, waits
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal.entries import (
     ApprovalAnswered,

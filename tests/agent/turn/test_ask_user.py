@@ -11,8 +11,8 @@ import pytest
 
 from agent_harness import Rig, opened
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import ToolFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from agent_harness import Rig, says, waits
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.parked_turn import park
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import ApprovalAsked, CallEnded, TurnEnded
 from holdfast.session.journal.parts import CallPart
 from holdfast.session.journal.store import MemoryStore

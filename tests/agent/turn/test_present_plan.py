@@ -7,8 +7,8 @@ import json
 import pytest
 
 from agent_harness import WITNESSES, Rig, opened
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import ToolFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.entries import (
     ApprovalAnswered,
     ApprovalAsked,

@@ -11,6 +11,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from holdfast.questions import AnswerChoice, Question
 from holdfast.session.journal.entries import FORMAT, Entry, Part, decode, encode, kind
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.storage.row_codec import checksum
@@ -107,6 +108,12 @@ def test_every_part_is_documented(part: type[msgspec.Struct]) -> None:
     (row,) = re.findall(rf"^\| {name} \|.*$", PAGE, flags=re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", row))
     assert [field.name for field in msgspec.structs.fields(part) if field.name not in named] == []
+
+
+def test_every_field_of_a_question_is_documented() -> None:
+    (row,) = re.findall(r"^\| question \|.*$", PAGE, flags=re.MULTILINE)
+    named = set(re.findall(r"`(\w+)`", row))
+    assert {field.name for each in (Question, AnswerChoice) for field in msgspec.structs.fields(each)} <= named
 
 
 def test_the_page_is_short() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.system.safe_paths import SafePath
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool
 from holdfast.tools.process.session_supervisors import Supervisors
 from holdfast.tools.tool import ToolContext, Workspace
 from holdfast.tools.workspace.file_list import GitNames, git_names_within, regular_files
-from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.widgets.completion import listed_names
 from skips import needs
 from tool_harness import planned, workspace

@@ -13,8 +13,9 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
@@ -23,7 +24,6 @@ from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.keys import question_keys
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import FileLines, files_of
-from holdfast.ui.view.question import question_of
 from tiers import sampled
 
 SIZES = [(40, 12), (80, 24), (120, 40), (200, 60)]

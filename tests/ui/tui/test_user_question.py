@@ -9,11 +9,11 @@ import pytest
 from test_app import showing, start, until
 from test_question_dialog import SIZES, ask, plan_of, read_through, visible
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalClosed
-from holdfast.ui.view.question import question_of
 from tiers import sampled
 
 

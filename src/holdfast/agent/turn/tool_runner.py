@@ -15,12 +15,12 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.agent.turn.calls.call_questions import call_question, offered_patterns
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
 from holdfast.errors import ApprovalUnavailable, StateError, ToolFailed
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
@@ -108,7 +108,7 @@ class Calls:
         try:
             if tool is not None:
                 return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
-            from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
+            from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
             declared = [each.name for each in opened.tools] if opened is not None else []
@@ -362,7 +362,7 @@ class Calls:
 
     async def _consult_for_server(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers to what an MCP server asks during the call."""
-        from holdfast.agent.turn.server_questions import ServerQuestions  # noqa: PLC0415 - when a server asks
+        from holdfast.agent.turn.server_questions import ServerQuestions
 
         if self._questions is None:
             self._questions = ServerQuestions(self._journal, self._stop, self._to, self._context.ask)

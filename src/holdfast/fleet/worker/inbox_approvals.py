@@ -8,9 +8,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Leaving, Mode, Remember
 from holdfast.tools.tool import Plan

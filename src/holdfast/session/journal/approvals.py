@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.questions import Question
 from holdfast.tool_calls import InputRequest, Leaving, Mode, Pattern, Remember, ServerAnswer
 
 
@@ -13,7 +14,8 @@ class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval
     If that takes several patterns, as for a pipeline, they are in `patterns`, and `pattern` is None. `level` is what
     the command asks for, if it can be confined, with the `hosts` that it names. `notice` says, once in a run, why
     commands are not confined. `repeats` is how often in a row the call had the same result, if the question is only
-    whether that may go on; 0 for a question about the call itself.
+    whether that may go on; 0 for a question about the call itself. `question` is what the user sees, with every answer
+    that is offered; None in older journals.
     """
 
     call: str
@@ -24,6 +26,7 @@ class ApprovalAsked(msgspec.Struct, frozen=True, tag_field="kind", tag="approval
     hosts: tuple[str, ...] = ()
     notice: str = ""
     repeats: int = 0
+    question: Question | None = None
 
 
 class ApprovalAnswered(msgspec.Struct, frozen=True, tag_field="kind", tag="approval-answered", omit_defaults=True):

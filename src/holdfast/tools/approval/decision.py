@@ -215,7 +215,7 @@ def _secret(plan: Plan, policy: Policy) -> str:
 
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs no command, "" if it may run."""
-    from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
+    from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow
 
     by_itself = changes_autorun_file(plan)
     secret = _secret(plan, policy)
@@ -280,7 +280,7 @@ def _join_reasons(reasons: tuple[str, ...]) -> str:
 
 def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
-    from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
+    from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write
 
     # What a program finds by itself is hidden from it where commands are confined.
     found = [path for path in part.reads if holds_secrets(path)] if plan.levels and plan.hides_secrets else part.secrets
@@ -298,7 +298,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
         inside = not path.startswith("/")
         free = policy.mode == "accept-edits" and inside
         by_pattern = inside and pattern_allows_write(path, policy.patterns)
-        from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
+        from holdfast.tools.workspace.autorun_files import runs_by_itself
 
         if runs_by_itself(path):
             return f"it writes {path!r}, which other programs run or obey by themselves"
@@ -310,7 +310,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
 def _line(plan: Plan) -> CommandParts | None:
     if not plan.command:
         return None
-    from holdfast.tools.approval.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import plan_line
 
     return plan_line(plan)
 

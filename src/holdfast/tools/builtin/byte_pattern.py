@@ -195,7 +195,7 @@ def _atom(token: re.Match[str], *, ignore_case: bool) -> str:
         return text
     if token["literal"] is not None and not text.isalpha() and text.isascii():
         return text
-    import regex  # noqa: PLC0415 - as in `compile_pattern`, which needed it before
+    import regex
 
     compiled: regex.Pattern[str] = regex.compile(text, regex.IGNORECASE if ignore_case else 0)
     codes = [code for code in range(1, 128) if code != ord("\n") and compiled.fullmatch(chr(code))]

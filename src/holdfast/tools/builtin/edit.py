@@ -10,6 +10,7 @@ from itertools import islice
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments, Replacement
@@ -25,7 +26,6 @@ from holdfast.tools.workspace.atomic_write import (
     replacement,
 )
 from holdfast.tools.workspace.file_kinds import SNIFF
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure
 
 _MATCHES_SHOWN = 20
 _LINES_SHOWN = 12

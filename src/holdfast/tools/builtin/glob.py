@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
@@ -21,7 +22,6 @@ from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, listed_entries
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any, matching_names
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _PATHS_MOST = 500
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.system.secret_files import perhaps_secret
 from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
@@ -29,7 +30,6 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, regular_files, walked_files
 from holdfast.tools.workspace.globs import Glob, globs, matching_names
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 if TYPE_CHECKING:
     import regex

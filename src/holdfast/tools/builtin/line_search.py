@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from holdfast.system.safe_paths import SafePath, open_regular
 from holdfast.tools.builtin.byte_pattern import is_quick
 from holdfast.tools.truncation import beginning
 from holdfast.tools.workspace.file_kinds import holds_nul
-from holdfast.tools.workspace.safe_paths import SafePath, open_regular
 
 if TYPE_CHECKING:
     import regex

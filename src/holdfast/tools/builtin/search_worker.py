@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath
 from holdfast.tools.builtin.line_search import Deadline, holds_match
 from holdfast.tools.builtin.regular_expressions import compile_pattern
-from holdfast.tools.workspace.safe_paths import SafePath
 
 PROGRAM = (
     "import sys; sys.path += sys.argv.pop(1).split(chr(0x1f)); "

@@ -17,13 +17,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.text import valid_unicode
-from holdfast.tool_calls import FileChange, FileSeen
-from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
-from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.file_kinds import SNIFF
-from holdfast.tools.workspace.file_links import other_name
-from holdfast.tools.workspace.safe_paths import (
+from holdfast.system.safe_paths import (
     SafePath,
     as_tool_failure,
     locate,
@@ -32,6 +26,12 @@ from holdfast.tools.workspace.safe_paths import (
     open_regular_in,
     resolve,
 )
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.workspace.file_kinds import SNIFF
+from holdfast.tools.workspace.file_links import other_name
 
 LARGEST_FILE = 10_000_000
 """The largest file, in bytes, whose content is held in memory, compared and edited."""

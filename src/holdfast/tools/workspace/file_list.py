@@ -30,12 +30,12 @@ from holdfast.errors import ToolFailed
 from holdfast.system.bounded_files import open_unblocked, read_beginning, read_bounded
 from holdfast.system.confinement.command_environment import neutral_git_environment
 from holdfast.system.git import git_folder, repository
+from holdfast.system.safe_paths import SafePath
 from holdfast.system.threads import in_daemon
 from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import holds_keys
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.git_repository import LARGEST_INDEX, MODULE
-from holdfast.tools.workspace.safe_paths import SafePath
 
 LIST_MOST = 67_108_864
 """Bytes of names that are taken from git: about a million files. Of a larger repository, only these are listed."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.gitignore import gitignore
+from holdfast.system.safe_paths import SafePath, open_folder, open_regular_in
 from holdfast.system.user_directories import holds_keys
-from holdfast.tools.workspace.gitignore import gitignore
-from holdfast.tools.workspace.safe_paths import SafePath, open_folder, open_regular_in
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from agent_harness import FAST, Rig, says, waits
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
 from holdfast.config.settings import Limits
+from holdfast.questions import ApprovalAnswer
 from holdfast.session import loop_notices
 from holdfast.session.journal.entries import (
     ApprovalAnswered,

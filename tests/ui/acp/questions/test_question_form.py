@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.tool_calls import QuestionOption, UserQuestion
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.ui.acp.protocol.client_abilities import NO_ABILITIES, client_abilities
 from holdfast.ui.acp.questions.question_form import FilledForm, filled_form, form_answer, question_form
-from holdfast.ui.view.question import Question, question_of
 
 
 async def _never(context: ToolContext) -> ToolOutput:

@@ -26,7 +26,7 @@ def call_question(call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
 
 def offered_patterns(plan: Plan) -> tuple[Pattern | None, tuple[Pattern, ...]]:
     """Return the patterns to remember that a question offers: one by itself, or several."""
-    from holdfast.tools.approval.patterns import suggest_patterns  # noqa: PLC0415 - tables, for the first question
+    from holdfast.tools.approval.patterns import suggest_patterns
 
     patterns = suggest_patterns(plan).patterns
     return (patterns[0], ()) if len(patterns) == 1 else (None, patterns)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import AnswerChoice, ApprovalAnswer, Question
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Mode, UserQuestion
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
 from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
@@ -18,7 +19,6 @@ from holdfast.ui.acp.protocol.connection import EditorConnection
 from holdfast.ui.acp.questions.permission import chosen_option, permission_options
 from holdfast.ui.acp.questions.question_form import FilledForm, filled_form, form_answer, question_form
 from holdfast.ui.startup.debug_log_option import debug_log_note
-from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 _ATTEMPTS = 2
 _UNUSABLE = "The editor gave no usable answer."
@@ -93,7 +93,7 @@ class ClientQuestions:
         self, call: CallPart, question: Question, user_question: UserQuestion
     ) -> ApprovalAnswer:
         """Have the client show the address of a page. The client opens it if the user agrees."""
-        from holdfast.tools.mcp.form_fields import USER_OPENS  # noqa: PLC0415 - when a server asks
+        from holdfast.tools.mcp.form_fields import USER_OPENS
 
         self._pages += 1
         params: AcpFields = {

@@ -12,9 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.questions import AnswerChoice, Question
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
-from holdfast.ui.view.question import AnswerChoice, Question
 
 
 def permission_options(question: Question, marked: Sequence[str] = ()) -> list[AcpFields]:

@@ -9,10 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer, Question
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.display.call_cards import AcpFields
-from holdfast.ui.view.question import Question
 
 _ANSWER, _FREE_TEXT = "answer", "own_words"
 

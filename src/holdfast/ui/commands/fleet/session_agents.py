@@ -29,11 +29,11 @@ from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
-from holdfast.ui.view.question import question_of
 
 Emit = Callable[[str, Event], None]
 """Receives each event of each session, with the session's id."""

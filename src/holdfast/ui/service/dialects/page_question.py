@@ -7,21 +7,21 @@ import re
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.questions import AnswerChoice
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import literal
 from holdfast.tool_calls import Mode
-from holdfast.typed_data import decode_json
-from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
-from holdfast.ui.view.question import (
+from holdfast.tools.approval.question import (
     EDITS,
     NO,
     PLAN_CHOICES,
-    AnswerChoice,
     level_choices,
     question_of_the_model,
     remembering_choices,
 )
+from holdfast.typed_data import decode_json
+from holdfast.ui.view.declared_arguments import declared_arguments, declared_name
 
 _REASON = re.compile(r"^The call (?:'.*?'|\".*?\") (?=[a-z]+ )", re.DOTALL)
 """The beginning of a reason that repeats the title."""
@@ -86,7 +86,7 @@ def _whole_call(part: CallPart) -> str:
 
 
 def _of_the_model(part: CallPart) -> PageQuestion:
-    from holdfast.tools.builtin.ask_user import AskUserTool  # noqa: PLC0415 - when the model asks
+    from holdfast.tools.builtin.ask_user import AskUserTool
 
     try:
         plan = AskUserTool().plan(part.id, declared_arguments(part))

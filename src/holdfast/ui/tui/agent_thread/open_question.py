@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, ApprovalClosed, ApprovalRequested

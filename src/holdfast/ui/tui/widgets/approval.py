@@ -16,9 +16,10 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import AnswerChoice, ApprovalAnswer, Question
 from holdfast.text import literal
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.key_order import LineInput
@@ -35,7 +36,6 @@ from holdfast.ui.tui.render.call_renderer import Diff
 from holdfast.ui.tui.widgets.detail_view import DetailView
 from holdfast.ui.tui.widgets.plan_detail import UNCHANGED_AROUND, plan_fragments
 from holdfast.ui.view.columns import count_noun
-from holdfast.ui.view.question import AnswerChoice, Question, question_of
 
 SHARE = 0.75
 """Maximum share of a large screen's lines for the prompt; on a small one, `OTHER_LINES` lines are left."""

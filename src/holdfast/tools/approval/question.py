@@ -1,100 +1,40 @@
-"""The question about a call, as data: every surface offers the same choices, in the same order. Pure.
+"""The question about a planned call: what would be done, what is dangerous about it, and the offered answers. Pure.
 
-A surface draws it in its own way and returns `AnswerChoice.answer`. The first choice is the smallest permission, the
-last one refuses. For a question of the model itself, the choices are its options, and last the user's own words.
+It is made where the parsed line, the dangers and the patterns of the plan are known, so that no surface parses it
+again. Which answers a place may offer is decided here too, before the question is journalled (`QuestionRules`).
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import AnswerChoice, ChoiceName, Question
+from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, Leaving, Mode, Pattern, Remember, UserQuestion
 from holdfast.tools.tool import Plan
+from holdfast.tools.truncation import beginning
 
-ChoiceName = Literal[
-    "once",  # allow this call
-    "session",  # and similar calls, in this session
-    "project",  # and in every session of this folder
-    "edits",  # and every edit in this folder, in this session
-    "inside",  # allow this call, confined although the model asked to leave the sandbox
-    "outside",  # allow this call, outside the sandbox
-    "no",  # reject, with words for the model
-    "free",  # approve the plan, edits run without asking
-    "each",  # approve the plan, each change is asked about
-    "keep",  # do not approve the plan, with words for the model
-    "leave",  # do not approve the plan, and leave plan mode
-    "option1",  # the first option of the model's question; with several, it is marked or unmarked
-    "option2",
-    "option3",
-    "option4",
-    "option5",
-    "option6",
-    "option7",
-    "option8",
-    "marked",  # answer with the marked options
-    "own",  # answer in the user's own words, in addition to the marked options
-]
-"""The names of the choices."""
+LONGEST_DETAIL = 65_536
+"""Bytes of what would be done that a question holds; the rest is named by its size."""
 
 
-class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """One possible answer. `label` is its text, in which `{}` stands for `subject`: a command, a file or a host.
+class QuestionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which answers a place may offer.
 
-    `level` is what a command may do, "" if it is not confined. `words` is whether the surface asks the user for a text
-    for the model. `option` is the option of the model's question that it selects, `note` the model's description of it,
-    "" if none.
+    With `project`, an answer may be remembered for the folder: False where the folder is on one of many machines. With
+    `yolo`, an answer may set the mode that allows everything: False for guests.
     """
 
-    name: ChoiceName
-    label: str
-    subject: str = ""
-    allows: bool = True
-    remember: Remember = ""
-    mode: Mode | None = None
-    level: Leaving = ""
-    words: bool = False
-    option: str = ""
-    note: str = ""
+    project: bool = True
+    yolo: bool = True
 
-    @property
-    def text(self) -> str:
-        """Return the label with its subject in backticks, for surfaces without styles."""
-        return self.label.replace("{}", f"`{self.subject}`", 1)
-
-    def answer(self, words: str = "", *, marked: tuple[str, ...] = ()) -> ApprovalAnswer:
-        """Return the answer that this choice gives; `marked` are the options that the user marked before."""
-        chosen = (self.option,) if self.option else marked
-        return ApprovalAnswer(
-            allowed=self.allows,
-            reason=words,
-            remember=self.remember,
-            mode=self.mode,
-            chosen=chosen,
-            level=self.level,
-        )
+    def allow(self, choice: AnswerChoice) -> bool:
+        """Return whether the choice may be offered."""
+        return (self.project or choice.remember != "project") and (self.yolo or choice.mode != "yolo")
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to the user.
-
-    `text` is one line, `why` a sentence why the user is asked, "" if `text` says it. `warnings` say in a few words each
-    what makes the call dangerous. With `several`, a choice with an option marks it, and the others answer with all
-    marked options. `by` is the server that asks, "" for holdfast and the model.
-    """
-
-    text: str
-    why: str = ""
-    warnings: tuple[str, ...] = ()
-    choices: tuple[AnswerChoice, ...]
-    several: bool = False
-    by: str = ""
-
-    def choice(self, name: str) -> AnswerChoice | None:
-        """Return the choice of this name, None if it is not offered."""
-        return next((each for each in self.choices if each.name == name), None)
+ALL_ANSWERS = QuestionRules()
+"""The rules of a user in front of the machine: every answer."""
 
 
 ONCE = AnswerChoice(name="once", label="Allow once")
@@ -125,22 +65,52 @@ _OPTIONS: tuple[ChoiceName, ...] = (
 )
 
 
-def question_of(plan: Plan, *, mode: Mode, why: str = "") -> Question:
-    """Return the question about a planned call in a session of this approval mode; `why` is the policy's sentence."""
+def question_of(
+    plan: Plan, *, mode: Mode, why: str = "", call: str = "", rules: QuestionRules = ALL_ANSWERS
+) -> Question:
+    """Return the question about the planned `call` in a session of this approval mode; `why` is the policy's sentence.
+
+    Laws (`tests/tools/approval/test_questions_laws.py`): its JSON gives it back, it is bounded however long the plan
+    is, it can always be refused, and rules only leave choices out.
+    """
+    title, detail = valid_unicode(plan.title), _detail(plan)
     if plan.presents:
-        return Question(text="Carry out this plan?", choices=PLAN_CHOICES)
+        text, choices = "Carry out this plan?", _offered(PLAN_CHOICES, rules)
+        return Question(id=call, call=call, text=text, title=title, detail=detail, choices=choices)
     if plan.question is not None:
-        return question_of_the_model(plan.question, detail=plan.detail)
-    from holdfast.tools.approval.patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
+        question = question_of_the_model(plan.question, detail=plan.detail)
+        return msgspec.structs.replace(question, id=call, call=call, title=title, detail=detail)
+    from holdfast.tools.approval.patterns import changes_autorun_file, suggest_patterns
 
     by_itself = plan.effect == "write" and changes_autorun_file(plan)
-    patterns = suggest_patterns(plan).patterns
-    choices = remembering_choices(patterns)
+    choices = remembering_choices(suggest_patterns(plan).patterns)
     if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
         choices.append(EDITS)
-    warnings = _warnings(plan, by_itself=by_itself)
-    first, last = level_choices(plan.asks_level, plan.network)
-    return Question(text=_text(plan), why=_reason(plan, why), warnings=warnings, choices=(*first, *choices, *last, NO))
+    first, last = level_choices(plan.asks_level, tuple(map(valid_unicode, plan.network)))
+    return Question(
+        id=call,
+        call=call,
+        text=valid_unicode(_text(plan)),
+        why=valid_unicode(_reason(plan, why)),
+        warnings=tuple(map(valid_unicode, _warnings(plan, by_itself=by_itself))),
+        title=title,
+        detail=detail,
+        choices=_offered((*first, *choices, *last, NO), rules),
+    )
+
+
+def _offered(choices: tuple[AnswerChoice, ...], rules: QuestionRules) -> tuple[AnswerChoice, ...]:
+    return tuple(each for each in choices if rules.allow(each))
+
+
+def _detail(plan: Plan) -> str:
+    """Return what would be done, at most `LONGEST_DETAIL` bytes of it with a mark where it is cut."""
+    text = valid_unicode(plan.detail)
+    data = text.encode()
+    if len(data) <= LONGEST_DETAIL:
+        return text
+    shown = beginning(data[:LONGEST_DETAIL])
+    return f"{shown}\n[… {len(data) - len(shown.encode()):,} more bytes: look at the call itself before you allow it …]"
 
 
 def level_choices(
@@ -156,7 +126,9 @@ def level_choices(
             return (ONCE,), ()
         case "network":
             named = ", ".join(hosts)
-            reaching = AnswerChoice(name="once", label="Allow once, reaching {}", subject=named, level="network")
+            reaching = AnswerChoice(
+                name="once", label="Allow once, reaching {}", subject=named, level="network", hosts=hosts
+            )
             return (reaching,), (outside,)
         case "outside":
             inside = AnswerChoice(name="inside", label="Allow once, but in the sandbox", level="workspace")
@@ -167,8 +139,11 @@ def level_choices(
 
 
 def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
-    """Return the choices that allow these patterns from now on, none without patterns."""
-    if not patterns:
+    """Return the choices that allow these patterns from now on, none without patterns.
+
+    A pattern whose text is no Unicode, as of a file with such a name, cannot be stored: it is not offered.
+    """
+    if not patterns or any(valid_unicode(each.text) != each.text for each in patterns):
         return []
     choices: list[AnswerChoice] = []
     what, subject = _pattern_label(patterns)
@@ -176,20 +151,28 @@ def remembering_choices(patterns: tuple[Pattern, ...]) -> list[AnswerChoice]:
     for remember, scope in scopes:
         if remember:
             label = f"Always allow {what} ({scope})"
-            choices.append(AnswerChoice(name=remember, label=label, subject=subject, remember=remember))
+            choices.append(
+                AnswerChoice(name=remember, label=label, subject=subject, remember=remember, patterns=patterns)
+            )
     return choices
 
 
 def question_of_the_model(question: UserQuestion, *, detail: str) -> Question:
     """Return the question of the model or a server; a long one, or one of several lines, is in `detail`."""
     options = tuple(
-        AnswerChoice(name=name, label="{}", subject=each.label, option=each.label, note=each.description)
+        AnswerChoice(
+            name=name,
+            label="{}",
+            subject=valid_unicode(each.label),
+            option=valid_unicode(each.label),
+            note=valid_unicode(each.description),
+        )
         for name, each in zip(_OPTIONS, question.options, strict=False)
     )
     more = (*((ANSWER_MARKED,) if question.several else ()), *((OWN_WORDS,) if question.free_text else ()))
     choices = (*options[:-1], *more, *options[-1:]) if question.by else (*options, *more)
     text = f"{question.by or 'The model'} asks:" if detail else question.text
-    return Question(text=text, choices=choices, several=question.several, by=question.by)
+    return Question(text=valid_unicode(text), choices=choices, several=question.several, by=valid_unicode(question.by))
 
 
 def _pattern_label(patterns: tuple[Pattern, ...]) -> tuple[str, str]:
@@ -231,8 +214,8 @@ def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:
     if plan.sandbox_notice:
         found.append(plan.sandbox_notice)
     if plan.command:
-        from holdfast.tools.shell.dangers import dangers  # noqa: PLC0415 - a parser, for the first command
-        from holdfast.tools.shell.parse import parse_command  # noqa: PLC0415 - likewise
+        from holdfast.tools.shell.dangers import dangers
+        from holdfast.tools.shell.parse import parse_command
 
         found += dangers(parse_command(plan.command))
     return tuple(found)

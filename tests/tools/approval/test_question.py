@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.agent.turn.approval_prompt import ApprovalAnswer
+from holdfast.questions import ApprovalAnswer
 from holdfast.tool_calls import FileChange, Mode
+from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
-from holdfast.ui.view.question import question_of
 
 
 async def _runs(context: ToolContext) -> ToolOutput:
