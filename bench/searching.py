@@ -74,7 +74,7 @@ def searching(scratch: Path, *, files: int, rounds: int) -> list[Comparison]:
     for folder, left_out in ((Path(own), {"rg"}), (hidden, {"rg", "grep"})):
         _path_without(folder, left_out)
     git = ("git", "ls-files", "-co", "--exclude-standard", "-z")
-    found = []
+    found: list[Comparison] = []
     if shutil.which("rg"):
         rg = ("sh", "-c", f"xargs -0 rg -n {_RARE} <{names}")
         found.append(
@@ -166,7 +166,7 @@ def _cpu_seconds() -> float:
     """Return the CPU time of this process, its ended children, and all processes below it with theirs."""
     times = os.times()
     total, parents = sum(times[:4]), {os.getpid()}
-    stats = {}
+    stats: dict[int, tuple[int, float]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:

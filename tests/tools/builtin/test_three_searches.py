@@ -114,7 +114,11 @@ def test_every_way_gives_the_same_answer(tmp_path: Path, monkeypatch: pytest.Mon
 
     def alone(each: dict[str, object]) -> ToolOutput:
         context = ToolContext(call="c", stop=asyncio.Event(), emit=lambda _: None, may_read=secret)
-        return asyncio.run(planned(GrepTool(space, None), **each).run(context))
+
+        async def run() -> ToolOutput:
+            return await planned(GrepTool(space, None), **each).run(context)
+
+        return asyncio.run(run())
 
     assert by_worker == [alone(each) for each in arguments]
 

@@ -57,8 +57,20 @@ def space(tmp_path: Path) -> Workspace:
     return found
 
 
-LISTED = {"-", "a.py", "ä.py", "odd\nname.py", "kept.log", "new.py", ".gitignore", "src/b.py", "src/new.py"}
-LISTED |= {"src/deep/c.txt", "docs/d.py", "clone/inner.py"}
+LISTED = {
+    "-",
+    "a.py",
+    "ä.py",
+    "odd\nname.py",
+    "kept.log",
+    "new.py",
+    ".gitignore",
+    "src/b.py",
+    "src/new.py",
+    "src/deep/c.txt",
+    "docs/d.py",
+    "clone/inner.py",
+}
 
 
 async def output(space: Workspace, tool: str, **arguments: object) -> str:
