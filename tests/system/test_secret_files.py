@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.system.confinement.credential_places import credential_masks
 from holdfast.system.confinement.machine import toolchain_folders
-from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
+from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets, perhaps_secret
 from holdfast.tools.workspace.command_files import disk_surroundings
 
 SECRETS = """
@@ -132,3 +132,14 @@ def test_the_home_that_the_system_has_for_the_user_counts_beside_another_one(tmp
     there = [name for name in CREDENTIALS_AT_HOME if os.access(here / name, os.R_OK)]
     masked = {mask.path for mask in credential_masks(str(tmp_path))}
     assert {os.path.realpath(here / name) for name in there} <= masked  # may be empty: a home without credentials
+
+
+@pytest.mark.parametrize(
+    "path", [*SECRETS.split(), *CREDENTIALS_AT_HOME, *(f"{each}/x" for each in CREDENTIALS_AT_HOME)]
+)
+def test_no_file_with_secrets_is_passed_over_when_many_are_looked_at(path: str) -> None:
+    for name in (path, path.upper(), f"{path}~", f"{path}.bak", path.replace("k", "\u212a")):
+        folder, _, last = f"/srv/work/{name}".rpartition("/")
+        if holds_secrets(f"{folder}/{last}"):
+            assert perhaps_secret(folder, ["a.py", last, "z.md"])
+    assert not perhaps_secret("/srv/work/src", ["a.py", "notes.md", "environment.py", "keyboard.c"])
