@@ -22,6 +22,7 @@ import looking
 import many_sessions
 import rules
 import screen
+import searching
 import server_costs
 import startup
 from pairs import Comparison, table
@@ -51,6 +52,7 @@ class Sizes:
     openings: int = 3
     lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
     document: int = 200_000_000
+    files: int = 100_000
     stored: int = 10_000
     large: int = 200_000_000
 
@@ -73,6 +75,7 @@ TINY = Sizes(
     openings=1,
     lengths=(20, 40),
     document=200_000,
+    files=1_500,
     stored=12,
     large=200_000,
 )
@@ -93,6 +96,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "fold": lambda _, sizes: journal.folding(entries=sizes.entries, rounds=sizes.rounds),
     "rules": lambda _, sizes: rules.rules(lengths=sizes.lengths, rounds=max(1, sizes.rounds - 2)),
     "memory": lambda folder, sizes: rules.memory(folder, size=sizes.document),
+    "search": lambda folder, sizes: searching.searching(folder, files=sizes.files, rounds=max(1, sizes.rounds - 2)),
     "confinement": lambda folder, sizes: confinement.confining(folder, rounds=sizes.stops),
     "judging": lambda folder, sizes: judging.judging(folder, rounds=sizes.stops),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.system.confinement.credential_places import closed_to_others, credential_masks
 from holdfast.system.confinement.machine import toolchain_folders
-from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
+from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets, perhaps_secret
 from holdfast.tools.workspace.command_files import disk_surroundings
 from skips import needs
 
@@ -155,3 +155,14 @@ def test_root_has_a_mask_for_what_in_etc_only_root_may_read() -> None:
     masked = {mask.path for mask in credential_masks("/nowhere")}
     assert set(closed_to_others("/etc")) <= masked
     assert "/etc/shadow" in masked
+
+
+@pytest.mark.parametrize(
+    "path", [*SECRETS.split(), *CREDENTIALS_AT_HOME, *(f"{each}/x" for each in CREDENTIALS_AT_HOME)]
+)
+def test_no_file_with_secrets_is_passed_over_when_many_are_looked_at(path: str) -> None:
+    for name in (path, path.upper(), f"{path}~", f"{path}.bak", path.replace("k", "\u212a")):
+        folder, _, last = f"/srv/work/{name}".rpartition("/")
+        if holds_secrets(f"{folder}/{last}"):
+            assert perhaps_secret(folder, ["a.py", last, "z.md"])
+    assert not perhaps_secret("/srv/work/src", ["a.py", "notes.md", "environment.py", "keyboard.c"])

@@ -16,7 +16,29 @@ from tiers import SEED, TIER
 
 PATTERNS = {"quick": 160, "wider": 400, "deep": 2_000}[TIER]
 
-PIECES = ["a", "b", "k", "s", "i", "é", "ß", "K", "ſ", "foo", "_", "1", " ", "-", "x&y", "/", "#", "=", ",", "<", "~"]  # noqa: RUF001 - the long s is one without case
+PIECES = [
+    "a",
+    "b",
+    "k",
+    "s",
+    "i",
+    "é",
+    "ß",
+    "K",
+    "\u017f",
+    "foo",
+    "_",
+    "1",
+    " ",
+    "-",
+    "x&y",
+    "/",
+    "#",
+    "=",
+    ",",
+    "<",
+    "~",
+]
 ESCAPES = [r"\d", r"\w", r"\W", r"\s", r"\S", r"\D", r"\.", r"\(", r"\[", r"\]", r"\}", r"\{", r"\\", r"\-", r"\x41"]
 ESCAPES += [r"\t", r"\p{L}", r"\u00e9", r"\*", r"\$", r"\^", r"\|", r"\/", r"\"", "."]
 SETS = [

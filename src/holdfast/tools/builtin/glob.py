@@ -21,7 +21,7 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
 from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, listed_entries
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
-from holdfast.tools.workspace.globs import Glob, globs, matches_any
+from holdfast.tools.workspace.globs import Glob, globs, matches_any, matching_names
 
 _PATHS_MOST = 500
 
@@ -104,10 +104,10 @@ def _entries(
             if entry.kind == "folder" and matches_any(shallow, entry.name.split("/"), stop):
                 yield entry
 
-    def fits(name: str) -> bool:
-        return matches_any(patterns, name.split("/"), stop)
+    def choose(folder: str, names: Sequence[str]) -> Sequence[str]:
+        return matching_names(patterns, folder, names, stop)
 
-    yield from listed_entries(root, start, listed, fits, stop=stop, unread=unread)
+    yield from listed_entries(root, start, listed, choose, stop=stop, unread=unread)
 
 
 def _list_files(
@@ -131,8 +131,9 @@ def _list_files(
             yield entry
 
     with as_tool_failure(start):
-        newest = heapq.nsmallest(_PATHS_MOST, found(), key=lambda entry: (-entry.modified, entry.name))
-    text = [start.below(entry.name).name + "/" * (entry.kind == "folder") for entry in newest]
+        ranked = ((-entry.modified, entry.name, entry.kind) for entry in found())
+        newest = heapq.nsmallest(_PATHS_MOST, ranked)
+    text = [start.below(name).name + "/" * (kind == "folder") for _, name, kind in newest]
     if not text:
         text.append(f"No files match {' or '.join(pattern.text for pattern in patterns)!r} in {start.name!r}.")
     if count > len(newest):

@@ -29,7 +29,7 @@ from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, regular_files, walked_files
-from holdfast.tools.workspace.globs import Glob, globs, matches_any
+from holdfast.tools.workspace.globs import Glob, globs, matching_names
 
 if TYPE_CHECKING:
     import regex
@@ -166,7 +166,7 @@ def _files_to_search(  # noqa: PLR0913 - what a search is made of
     hidden = secrets = 0
     for folder, last_names in groups.items():
         lead = f"{folder}/" if folder else ""
-        chosen = last_names if is_one else _matching(patterns, folder, last_names, stop)
+        chosen = last_names if is_one else matching_names(patterns, folder, last_names, stop)
         base = start.path.parent if is_one else start.path
         if chosen and (context.has_read_rules or perhaps_secret(f"{base}/{folder}", chosen)):
             shows = {name: context.may_read(f"{base}/{lead}{name}") for name in chosen}
@@ -176,13 +176,6 @@ def _files_to_search(  # noqa: PLR0913 - what a search is made of
         names += [lead + name for name in chosen]
     is_complete = listed is None or listed.complete
     return _Files(start, names, is_one=is_one, hidden=hidden, secrets=secrets, is_complete=is_complete)
-
-
-def _matching(patterns: Sequence[Glob], folder: str, names: Sequence[str], stop: threading.Event) -> Sequence[str]:
-    if any(pattern.text in ("**", "**/*") for pattern in patterns):
-        return names
-    parts = folder.split("/") if folder else []
-    return [name for name in names if matches_any(patterns, [*parts, name], stop)]
 
 
 def _matches(  # noqa: PLR0913 - what a search is made of

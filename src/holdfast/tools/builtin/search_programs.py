@@ -11,6 +11,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -37,7 +38,7 @@ _SOME_FAILED = 123
 """The code of `xargs` when a program failed in one batch or more; it went on."""
 
 _RIPGREP = (
-    *("--no-config", "--no-ignore", "--text", "--no-mmap", "--no-messages", "--threads=1", "--color=never"),
+    *("--no-config", "--no-ignore", "--text", "--no-mmap", "--no-messages", "--color=never"),
     *("--files-with-matches", "--null"),
 )
 _GREP = ("-a", "-E", "-s", "-l", "--null", "-D", "skip")
@@ -52,6 +53,13 @@ class Candidates(msgspec.Struct, frozen=True):
     names: list[str]
     rest: int | None = None
     unsearched: int = 0
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """A command that answers with names, in the order of the list unless it `has_order` False."""
+
+    words: Sequence[str]
+    has_order: bool = True
 
 
 class SearchPrograms:
@@ -73,12 +81,13 @@ class SearchPrograms:
         ways = [*self._programs(pattern, ignore_case=ignore_case), self._worker(pattern, ignore_case=ignore_case)]
         try:
             await in_daemon(lambda: self._write(names))
-            for words in ways:
-                running = self._run(words, call=self._call, cwd=self._here, spool=self._spool)
+            for way in ways:
+                running = self._run(way.words, call=self._call, cwd=self._here, spool=self._spool)
                 done = await output_until(stop, running)
                 if done is None:
                     return None
-                found = await in_daemon(lambda done=done: _answer(*done, names, self._here))
+                answer = partial(_answer, *done, names, self._here, has_order=way.has_order)
+                found = await in_daemon(answer)
                 if found is not None:
                     return found
         except (ToolFailed, OSError):
@@ -93,25 +102,31 @@ class SearchPrograms:
                 part = names[at : at + _WRITTEN_AT_ONCE]
                 file.write(os.fsencode("\0".join("./-" if name == "-" else name for name in part)) + b"\0")
 
-    def _programs(self, pattern: str, *, ignore_case: bool) -> list[list[str]]:
-        """Return the commands of the first program that is installed, none if none reads the pattern alike."""
+    def _programs(self, pattern: str, *, ignore_case: bool) -> list[_Way]:
+        """Return the commands of the first program that is installed, none if none reads the pattern alike.
+
+        ripgrep is fastest where its answer has no order, so that must be a whole one. One that is cut is asked for
+        again.
+        """
         translated, xargs = byte_pattern(pattern, ignore_case=ignore_case), trusted_program("xargs", self._root)
         if translated is None or not xargs:
             return []
         if ripgrep := trusted_program("rg", self._root):
-            search = [ripgrep, *_RIPGREP, "-e", for_ripgrep(translated), "--"]
+            words = [ripgrep, *_RIPGREP, "-e", for_ripgrep(translated), "--"]
+            searches = [(words, False), ([ripgrep, "--threads=1", *words[1:]], True)]
         elif grep := trusted_program("grep", self._root):
-            search = [grep, *_GREP, "-e", translated, "--"]
+            searches = [([grep, *_GREP, "-e", translated, "--"], True)]
         else:
             return []
         size = str(min(_ARGUMENTS_MOST, os.sysconf("SC_ARG_MAX") // 2))
-        return [["/bin/sh", "-c", _BATCHES, "sh", xargs, size, _ONE, str(self._list), *search]]
+        batches = ["/bin/sh", "-c", _BATCHES, "sh", xargs, size, _ONE, str(self._list)]
+        return [_Way([*batches, *words], has_order=has_order) for words, has_order in searches]
 
-    def _worker(self, pattern: str, *, ignore_case: bool) -> list[str]:
+    def _worker(self, pattern: str, *, ignore_case: bool) -> _Way:
         modules = {str(Path(origin).parents[1]) for origin in map(_origin, ("holdfast", "regex", "msgspec")) if origin}
         python = [sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, "\x1f".join(sorted(modules))]
         words = [pattern, "i" if ignore_case else "", f"{OWN_SECONDS:g}"]
-        return ["/bin/sh", "-c", _WORKER, "sh", str(self._list), *python, *words]
+        return _Way(["/bin/sh", "-c", _WORKER, "sh", str(self._list), *python, *words])
 
 
 def _origin(module: str) -> str | None:
@@ -119,23 +134,25 @@ def _origin(module: str) -> str | None:
     return None if spec is None else spec.origin
 
 
-def _answer(code: int, output: bytes, names: Sequence[str], here: Path) -> Candidates | None:
-    """Return what a program's output says, None if that is no answer."""
+def _answer(code: int, output: bytes, names: Sequence[str], here: Path, *, has_order: bool) -> Candidates | None:
+    """Return what a program's output says, None if that is no answer.
+
+    One without order that was cut is none: it found too much, or took too long. In order it says where it stopped.
+    """
     told, unsearched = _told(output)
     ordered = [name for name in names if name in told]
     if len(ordered) != len(told):
         return None
+    after = names.index(ordered[-1]) + 1 if ordered else 0
+    is_cut = len(output) >= CAPTURE_MOST  # it may have ended before it was stopped
+    if is_cut:
+        return Candidates(ordered, rest=after) if ordered and has_order else None
     if code == 0:
         return Candidates(ordered, unsearched=unsearched)
     if code == _SOME_FAILED:  # with each file that can be read, the search itself has failed
         unread = {name for name in names if not os.access(here / name, os.R_OK)}
         return Candidates([name for name in names if name in told or name in unread]) if unread else None
-    if code > 0:
-        return None
-    after = names.index(ordered[-1]) + 1 if ordered else 0
-    if len(output) < CAPTURE_MOST:  # it took too long
-        return Candidates(ordered, unsearched=len(names) - after)
-    return Candidates(ordered, rest=after) if ordered else None
+    return Candidates(ordered, unsearched=len(names) - after) if code < 0 and has_order else None  # it took too long
 
 
 def _told(output: bytes) -> tuple[set[str], int]:

@@ -20,8 +20,9 @@ import stat
 import subprocess
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Literal, Protocol, cast
 
 import msgspec
 
@@ -92,11 +93,18 @@ def _git_of(root: Path, start: SafePath, environ: Mapping[str, str] | None = Non
 def _has_modules(top: Path) -> bool:
     """Return whether the index of a repository may have an entry that is another repository."""
     try:
-        return MODULE in read_bounded(git_folder(top) / "index", LARGEST_INDEX)
+        index = git_folder(top) / "index"
+        status = index.stat()
+        return _index_has_modules(index, (status.st_ino, status.st_size, status.st_mtime_ns))
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
         return True  # too large to look at, or nothing that holdfast knows
+
+
+@lru_cache(maxsize=8)
+def _index_has_modules(index: Path, _version: tuple[int, int, int]) -> bool:
+    return MODULE in read_bounded(index, LARGEST_INDEX)
 
 
 async def output_until(stop: asyncio.Event, running: Awaitable[tuple[int, bytes]]) -> tuple[int, bytes] | None:
@@ -259,39 +267,49 @@ def listed_entries(
     root: Path,
     start: SafePath,
     found: GitNames,
-    fits: Callable[[str], bool],
+    choose: Callable[[str, Sequence[str]], Sequence[str]],
     *,
     stop: threading.Event,
     unread: list[str],
 ) -> Iterator[WalkedFile]:
-    """Yield the files and links with fitting names that git lists and that exist, in nested repositories too."""
+    """Yield the files and links that git lists and that exist, in nested repositories too.
+
+    `choose` returns the names that are wanted of those in a folder.
+    """
     nested = [*found.nested]
     folder_is_real: dict[str, bool] = {"": True}
     for folder, names in found.groups.items():
         if stop.is_set():
             return
-        if not _is_real(start, folder, folder_is_real):
+        wanted = choose(folder, names)
+        if not (wanted or found.has_modules) or not _is_real(start, folder, folder_is_real):
             continue
         lead = f"{folder}/" if folder else ""
         above = f"{start.path}/{lead}"
-        for name in dict.fromkeys(names):  # of a conflict, a name comes up to three times
-            is_wanted = fits(lead + name)
-            if not is_wanted and not found.has_modules:
-                continue
+        unwanted = set(names).difference(wanted) if found.has_modules else frozenset[str]()
+        for name in dict.fromkeys((*wanted, *unwanted)):  # of a conflict, a name comes up to three times
             try:
                 status = os.lstat(above + name)
             except OSError:
                 continue  # deleted, and git still has it
-            if stat.S_ISDIR(status.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+            if kind == "folder":
                 nested.append(lead + name)
-            elif is_wanted and stat.S_ISREG(status.st_mode):
-                yield WalkedFile(name=lead + name, kind="file", modified=status.st_mtime_ns)
-            elif is_wanted and stat.S_ISLNK(status.st_mode):
-                yield WalkedFile(name=lead + name, kind="link", modified=status.st_mtime_ns)
+            elif kind is not None and name not in unwanted:
+                yield WalkedFile(name=lead + name, kind=kind, modified=status.st_mtime_ns)
     for folder in dict.fromkeys(nested):
         if _is_real(start, folder, folder_is_real):
-            below = _walk_nested(root, start, folder, stop=stop, unread=unread)
-            yield from (entry for entry in below if fits(entry.name))
+            for entry in _walk_nested(root, start, folder, stop=stop, unread=unread):
+                inner, _, name = entry.name.rpartition("/")
+                if choose(inner, [name]):
+                    yield entry
+
+
+_KINDS: Mapping[int, Literal["file", "folder", "link"]] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+}
 
 
 def _walk_nested(

@@ -62,6 +62,17 @@ def matches_any(patterns: Iterable[Glob], parts: Sequence[str], stop: threading.
     return any(not stop.is_set() and pattern.matches(parts) for pattern in patterns)
 
 
+def matching_names(patterns: Sequence[Glob], folder: str, names: Sequence[str], stop: threading.Event) -> Sequence[str]:
+    """Return those of the names in a folder ("" for the start) whose paths match one of the patterns. Fast for many."""
+    tests = [pattern.names[1] for pattern in patterns if len(pattern.names) == 2 and pattern.names[0] is None]  # noqa: PLR2004 - `**` and a name
+    if any(pattern.text in ("**", "**/*") for pattern in patterns):
+        return names
+    if len(tests) == len(patterns) == 1 and (fits := tests[0]) is not None:
+        return [name for name in names if fits(name)]
+    parts = folder.split("/") if folder else []
+    return [name for name in names if matches_any(patterns, [*parts, name], stop)]
+
+
 def globs(pattern: str, *, anywhere: bool = False) -> tuple[Glob, ...]:
     """Return the alternatives of a pattern; raises `ToolFailed` if it is too long or has too many.
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,8 @@ from textual.widgets.option_list import Option
 from holdfast.system.safe_paths import SafePath
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
+from holdfast.tools.process.environment import child_environment
+from holdfast.tools.workspace.file_list import folders_of, git_names_within
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.ui.tui.command_parser import match_slash_commands
 from holdfast.ui.tui.prompt.dropped_paths import mention
@@ -28,13 +33,24 @@ if TYPE_CHECKING:
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
-"""Limits of a scan of the folder; of a larger project, only a part is completed."""
+"""Limits of a walk through a folder that git does not list; of a larger one only a part is completed."""
+
+MOST_LISTED = 200_000
+MOST_NESTED = 20
+GIT_SECONDS = 5.0
+"""Limits of what git lists, and of the other repositories in it that are walked."""
 
 FRESH = 5.0
 """Seconds for which a scan is reused."""
 
 SHOWN = 8
 """Rows of the list, as in `app.tcss`."""
+
+INCOMPLETE = "not all files are listed: type a path"
+"""Shown below the completions of a folder of which only a part is known."""
+
+_LOOKED_AT = 5 * SHOWN
+_AT_ONCE = 2_000  # names that are ranked without a thread
 
 _FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 
@@ -69,10 +85,16 @@ def file_begun(before: str) -> str | None:
     return found[1] if found else None
 
 
-def files(begun: str, names: Iterable[str]) -> tuple[Suggestion, ...]:
-    """Return the files whose names contain the letters of `begun` in order, best first."""
-    ranked = sorted((rank, name) for name in names if (rank := _rank(begun.casefold(), name)) is not None)
-    return tuple(Suggestion(name, "", f"{mention(name)} ", len(begun) + 1) for _, name in ranked[:SHOWN])
+def files(begun: str, names: Iterable[str], root: Path | None = None) -> tuple[Suggestion, ...]:
+    """Return the files whose names contain the letters of `begun` in order, best first.
+
+    With `root`, those that are not there (git lists deleted ones too) are left out.
+    """
+    folded = begun.casefold()
+    ranked = ((rank, name) for name in names if (rank := _rank(folded, name)) is not None)
+    best = (name for _, name in heapq.nsmallest(_LOOKED_AT, ranked))
+    there = (name for name in best if root is None or os.path.lexists(root / name))
+    return tuple(Suggestion(name, "", f"{mention(name)} ", len(begun) + 1) for name in islice(there, SHOWN))
 
 
 def _rank(begun: str, name: str) -> tuple[int, int] | None:
@@ -89,35 +111,55 @@ def _rank(begun: str, name: str) -> tuple[int, int] | None:
     return (3, len(name)) if all(letter in letters for letter in begun) else None
 
 
+class ListedNames(msgspec.Struct, frozen=True):
+    """Names beneath a folder, folders with a slash at their end; `complete` is whether that is all of them."""
+
+    names: tuple[str, ...]
+    complete: bool = True
+
+
 class Listing:
-    """The file names of a folder, scanned again when outdated, never on the event loop."""
+    """The file names of a folder, listed again when outdated, never on the event loop."""
 
     def __init__(self) -> None:
         self._root: Path | None = None
-        self._names: tuple[str, ...] = ()
+        self._listed = ListedNames(())
         self._at = 0.0
 
-    async def names(self, root: Path) -> tuple[str, ...]:
-        """Return the names beneath `root`; folders end with a slash."""
+    async def listed(self, root: Path) -> ListedNames:
+        """Return the names beneath `root`."""
         if root != self._root or time.monotonic() - self._at > FRESH:
-            self._names = await in_daemon(lambda: _names(root))
+            self._listed = await in_daemon(lambda: listed_names(root, child_environment(os.environ)))
             self._root, self._at = root, time.monotonic()
-        return self._names
+        return self._listed
 
 
-def _names(root: Path) -> tuple[str, ...]:
+def listed_names(root: Path, environ: Mapping[str, str]) -> ListedNames:
+    """Return the names that git lists beneath `root`, else those that a walk finds. It blocks."""
+    found = git_names_within(GIT_SECONDS, root, environ)
+    if found is None:
+        return _walked(root)
+    below = [_walked(root, folder) for folder in found.nested[:MOST_NESTED]]  # other repositories
+    files = (f"{folder}/{name}" if folder else name for folder, names in found.groups.items() for name in names)
+    every = chain(files, (f"{folder}/" for folder in folders_of(found)), *(each.names for each in below))
+    names = tuple(islice(every, MOST_LISTED + 1))
+    is_whole = len(names) <= MOST_LISTED and len(below) == len(found.nested) and not found.has_modules
+    return ListedNames(names[:MOST_LISTED], found.complete and is_whole and all(each.complete for each in below))
+
+
+def _walked(root: Path, folder: str = "") -> ListedNames:
     until = time.monotonic() + MOST_SECONDS
     names: list[str] = []
+    start = SafePath(anchor=root, parts=(), name=".", outside=None).below(folder)
+    lead = f"{folder}/" if folder else ""
     try:
-        for entry in walk(
-            root, SafePath(anchor=root, parts=(), name=".", outside=None), stop=threading.Event(), unread=[]
-        ):
-            names.append(entry.name + "/" * (entry.kind == "folder"))
+        for entry in walk(root, start, stop=threading.Event(), unread=[]):
             if len(names) >= MOST_FILES or time.monotonic() > until:
-                break
+                return ListedNames(tuple(names), complete=False)
+            names.append(lead + entry.name + "/" * (entry.kind == "folder"))
     except OSError:
-        return ()  # no completions for an unreadable folder; the tools report the error
-    return tuple(names)
+        return ListedNames(())  # no completions for an unreadable folder; the tools report the error
+    return ListedNames(tuple(names))
 
 
 def suggestion_rows(suggestions: Sequence[Suggestion]) -> list[Text]:
@@ -143,6 +185,7 @@ class Completions(OptionList, can_focus=False):
         self._listing = Listing()
         self._scan: asyncio.Task[None] | None = None
         self._before = ""
+        self._complete = True
         self.root = root
 
     @property
@@ -173,15 +216,22 @@ class Completions(OptionList, can_focus=False):
             await asyncio.wait({self._scan})
 
     async def _complete_file(self, begun: str) -> None:
-        self.offer(files(begun, await self._listing.names(self.root)))
+        root = self.root
+        listed = await self._listing.listed(root)
+        if len(listed.names) > _AT_ONCE:
+            found = await in_daemon(lambda: files(begun, listed.names, root))
+        else:
+            found = files(begun, listed.names, root)
+        self.offer(found, complete=listed.complete)
 
-    def offer(self, suggestions: Sequence[Suggestion]) -> None:
-        """Show these completions; hide the list if there are none."""
+    def offer(self, suggestions: Sequence[Suggestion], *, complete: bool = True) -> None:
+        """Show these completions, and whether there may be more; hide the list if there are none."""
         self._suggestions = suggestions
+        self._complete = complete
         self.clear_options()
         self.add_options(Option(row) for row in suggestion_rows(suggestions))
         self.display = bool(suggestions)
-        self.set_class(len(suggestions) > SHOWN, "-more")
+        self.set_class(len(suggestions) > SHOWN or not complete, "-more")
         if suggestions:
             self.highlighted = 0
 
@@ -189,7 +239,8 @@ class Completions(OptionList, can_focus=False):
         """Show which one is highlighted, and that there are more."""
         super().watch_highlighted(highlighted)
         at = 0 if highlighted is None else highlighted + 1
-        self.border_subtitle = f"{at} of {len(self._suggestions)} · ↑ ↓ for more"
+        more = "↑ ↓ for more" if self._complete else INCOMPLETE
+        self.border_subtitle = f"{at} of {len(self._suggestions)} · {more}"
 
     def move(self, by: int) -> None:
         """Move the highlight."""
