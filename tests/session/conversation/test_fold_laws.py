@@ -237,7 +237,7 @@ def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
 ) -> None:
     """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
     journal = [opened, *before]
-    note = Compacted(step=step, note="[what was before]", why="asked", said=count)
+    note = Compacted(step=step, note="[what was before]", why="asked", user_texts=count)
     was, now = fold(journal).messages, fold([*journal, note]).messages
     assert faults(now) == []
     first, *stays = now

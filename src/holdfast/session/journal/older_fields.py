@@ -57,9 +57,19 @@ def _rename(fields: EntryFields, older: str, present: str) -> None:
         fields.setdefault(present, fields.pop(older))
 
 
+def _failed_fields(fields: EntryFields) -> None:
+    _rename(fields, "retry_whole", "retry_unstreamed")
+
+
+def _compacted_fields(fields: EntryFields) -> None:
+    _rename(fields, "said", "user_texts")
+
+
 _RENAMED: dict[str, tuple[tuple[str, ...], Callable[[EntryFields], None]]] = {
     "approval-asked": (("why",), _question_field),
     "approval-answered": (("words", "pattern"), _answered_fields),
+    "compacted": (("said",), _compacted_fields),
+    "request-failed": (("retry_whole",), _failed_fields),
 }
 """By kind: the older names, and the function that gives the fields their present names."""
 
