@@ -196,9 +196,11 @@ EXAMPLES: tuple[e.Entry, ...] = (
         outcome="ok",
         text="done",
         seconds=0.25,
-        seen=FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
+        snapshots=(
+            FileSeen(path="a.py", size=12, modified=1763852345678901234, sha256="f" * 64),
+            FileSeen(path="b.py", size=7),
+        ),
         images=(_IMAGE,),
-        seen_also=(FileSeen(path="b.py", size=7),),
         repeats=3,
         same_as="c0",
     ),

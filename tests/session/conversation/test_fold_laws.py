@@ -219,7 +219,7 @@ def test_results_that_no_response_followed_are_there_again_after_a_rewind() -> N
 def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
     def read(call: str, sha256: str) -> CallEnded:
         return CallEnded(
-            call=call, outcome="ok", text="x", seen=FileSeen(path="a.txt", size=1, modified=1, sha256=sha256)
+            call=call, outcome="ok", text="x", snapshots=(FileSeen(path="a.txt", size=1, modified=1, sha256=sha256),)
         )
 
     journal: list[Entry] = [*START, ended(1, call("read", "A")), read("A", "aa")]

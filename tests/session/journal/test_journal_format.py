@@ -27,6 +27,7 @@ KINDS: tuple[type[msgspec.Struct], ...] = get_args(Entry)
 OLDER = {
     "approval-asked": ("why", "pattern", "patterns"),
     "approval-answered": ("words", "pattern", "patterns"),
+    "call-ended": ("seen", "seen_also"),
     "compacted": ("said",),
     "request-failed": ("retry_whole",),
 }
@@ -35,6 +36,7 @@ QUESTION_FIELDS = ("why", "patterns")
 CHANGED = {
     "approval-asked": ("question",),
     "approval-answered": ("reason", "choice", "patterns"),
+    "call-ended": ("snapshots",),
     "compacted": ("user_texts",),
     "request-failed": ("retry_unstreamed",),
 }
