@@ -1,4 +1,8 @@
-"""What a wall costs each command: `bash -c :` inside and outside, in turns, in a process with one thread."""
+"""What a wall costs each command: `bash -c :` inside and outside, in turns, in a process with one thread.
+
+The limit of CPU time is not met by bubblewrap, nor can it be: bubblewrap alone, with the namespaces, `/dev` and `/proc`
+that every wall needs, takes more. Its rows say how much of the cost is ours: docs/reference/confinement.md has a table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,18 @@ CPU, WALL = 0.003, 0.015
 """Seconds that a wall may add to a command."""
 
 _COMMAND = ("/bin/bash", "-c", ":")
-_NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
+_NAMES = {
+    "least": "bubblewrap alone, with three namespaces and one mount,",
+    "namespaces": "bubblewrap alone, with our namespaces, /dev and /proc,",
+    "bwrap": "bubblewrap",
+    "landlock": "Landlock",
+}
+_LEAST = ("--unshare-user", "--unshare-pid", "--unshare-net", "--as-pid-1", "--ro-bind", "/", "/")
+_NAMESPACES = (
+    *_LEAST, "--disable-userns", "--cap-drop", "ALL", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+    "--die-with-parent", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc",
+)  # fmt: skip
+"""What no wall of bubblewrap can do without: below this its cost cannot be brought."""
 
 
 def confining(folder: Path, *, rounds: int) -> list[Comparison]:
@@ -50,6 +65,11 @@ def main(folder: str, rounds: int) -> None:
     """Run the command in each wall in turns, and write CPU and wall time of each round."""
     kinds: list[WallKind] = [each.kind for each in probe_walls(os.environ) if each.obstacle is None]
     launches = {"none": _bare(folder), **{kind: _confined(folder, kind) for kind in kinds}}
+    if "bwrap" in kinds:
+        program = launches["bwrap"]["argv"][0]
+        launches |= {
+            name: _bare(folder, program, *words) for name, words in (("least", _LEAST), ("namespaces", _NAMESPACES))
+        }
     found: dict[str, list[list[float]]] = {kind: [] for kind in launches}
     for number in range(rounds + 1):
         for kind, fields in launches.items():
@@ -59,8 +79,8 @@ def main(folder: str, rounds: int) -> None:
     print(json.dumps(found))
 
 
-def _bare(folder: str) -> LaunchFields:
-    return launch_fields(Launch("none", (), tuple(os.environ.items()), folder))
+def _bare(folder: str, *words: str) -> LaunchFields:
+    return launch_fields(Launch("none", words, tuple(os.environ.items()), folder))
 
 
 def _confined(folder: str, kind: WallKind) -> LaunchFields:

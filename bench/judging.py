@@ -20,6 +20,8 @@ _WORST = {
     "patterns in 900 folders": "cat many/*/*/*",
     "patterns of every depth": "cat " + " ".join("*/" * depth + "*" for depth in range(1, 30)),
     "250 searches of 900 files": ("find many -exec cat {} +; " * 250)[:_MOST],
+    "256 searches that differ": "; ".join(f"find many -name {at} -exec cat {{}} +" for at in range(256)),
+    "255 commands in folders that differ": "; ".join(f"cd many/{at}; cat x{at}/y; cd .." for at in range(85)),
     "240 changes of the folder": "; ".join(["cd many", "cd .."] * 120),
 }
 

@@ -19,6 +19,7 @@ import judging
 import keys
 import latency
 import looking
+import many_sessions
 import rules
 import screen
 import server_costs
@@ -50,6 +51,8 @@ class Sizes:
     openings: int = 3
     lengths: tuple[int, ...] = (1_000, 10_000, 100_000)
     document: int = 200_000_000
+    stored: int = 10_000
+    large: int = 200_000_000
 
 
 TINY = Sizes(
@@ -70,6 +73,8 @@ TINY = Sizes(
     openings=1,
     lengths=(20, 40),
     document=200_000,
+    stored=12,
+    large=200_000,
 )
 """Enough to see that everything runs; its ratios mean nothing."""
 
@@ -78,6 +83,9 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "import": lambda folder, sizes: startup.library(folder, rounds=sizes.starts),
     "models": lambda folder, sizes: startup.model_facts(folder, rounds=sizes.starts),
     "list": lambda folder, sizes: startup.listing(folder, sessions=sizes.sessions, rounds=sizes.starts),
+    "sessions": lambda folder, sizes: many_sessions.listing(
+        folder, sessions=sizes.stored, large=sizes.large, rounds=sizes.rounds
+    ),
     "openai-chat": lambda folder, sizes: startup.first_request(folder, "openai-chat", rounds=sizes.requests),
     "anthropic": lambda folder, sizes: startup.first_request(folder, "anthropic", rounds=sizes.requests),
     "append": lambda folder, sizes: journal.appending(folder, rounds=sizes.rounds, appends=sizes.appends),

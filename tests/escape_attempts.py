@@ -138,6 +138,7 @@ ATTEMPTS = (
         "echo x > /dev/shm/escape${F//\\//-}",
         lambda world: in_shared_folder("/dev/shm/escape", world.folder).exists(),
     ),
+    _attempt("fill the memory with a file in /dev", f"echo x > /dev/file && echo {ESCAPED}"),
     _attempt("add a hook of git", "echo x > .git/hooks/post-commit", _file("ws/.git/hooks/post-commit")),
     _attempt("change the configuration of git", "git config core.fsmonitor ./evil.sh", _file("ws/.git/config")),
     _attempt(
@@ -270,6 +271,39 @@ if libc.syscall(number, b"user", b"holdfast-escape", b"x", 1, -3) >= 0: print("{
     """
         ),
     ),
+    _attempt(
+        "find the keyring of the session",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 250, "aarch64": 219}}[os.uname().machine]
+if libc.syscall(number, 0, -3, 0) >= 0: print("{ESCAPED}")
+    """
+        ),
+    ),
+    _attempt(
+        "type into a terminal, also with a number that is cut to it",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 16, "aarch64": 29}}[os.uname().machine]
+libc.syscall.argtypes = [ctypes.c_long] * 4
+for what in (0x5412, 0x541C, 1 << 32 | 0x5412, 1 << 32 | 0x541C):
+    libc.syscall(number, 0, what, ctypes.addressof(ctypes.create_string_buffer(b"x")))
+    if ctypes.get_errno() != 1: print("{ESCAPED}")
+    """
+        ),
+    ),
+    _attempt(
+        "stop the kernel at a page of memory",
+        _python(
+            _LIBC
+            + f"""
+number = {{"x86_64": 323, "aarch64": 282}}[os.uname().machine]
+if libc.syscall(number, 1) >= 0: print("{ESCAPED}")
+    """
+        ),
+    ),
     _attempt("make shared memory of System V", "ipcmk -M 4711", lambda _: bool(shared_memory(4711))),
     _attempt(
         "change the limits of a process outside",
@@ -338,6 +372,7 @@ class Column:
     kind: WallKind
     level: Level
     sees_disk: bool = False
+    programs: tuple[str, ...] = ()
     passes: Mapping[str, str]
 
 
@@ -352,6 +387,13 @@ COLUMNS = (
         passes={**WORKSPACE, **ALLOWED},
     ),
     Column(name="bubblewrap, network", kind="bwrap", level="network", passes=WORKSPACE),
+    Column(
+        name="bubblewrap, read, a line of `ps` and its like",
+        kind="bwrap",
+        level="read",
+        programs=("ps",),
+        passes={"read the command line of another process": "it lists the processes of the machine, to be right"},
+    ),
     Column(
         name="Landlock, read",
         kind="landlock",
@@ -386,6 +428,7 @@ def wall_of(column: Column, folder: Path, user: int) -> walls.Wall:
         masks=tuple(str(folder / name) for name in hidden),
         fixed=(str(folder / "ws/.vscode"), str(folder / "ws/deep/.envrc")),
         inherited=str(folder / "outside/secret.txt"),
+        programs=column.programs,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -110,8 +111,67 @@ def packed(pieces: Pieces) -> Pieces:
     yield packer.flush()
 
 
+def slowly(piece: bytes) -> Pieces:
+    while True:
+        yield piece
+        time.sleep(0.02)
+
+
+def endless(name: str, number: Any) -> Pieces:
+    """Yield what stands behind the line of the status, and never ends."""
+    kind = b"Content-Type: application/json\r\n"
+    packed_kind = kind + b"Content-Encoding: gzip\r\n\r\n"
+    match name:
+        case "no_head":
+            time.sleep(3600)
+        case "slow_head":
+            yield from slowly(b"X-More: more\r\n")
+        case "endless_head":
+            yield from forever(b"X-More: more\r\n" * 100)
+        case "hints":
+            yield from forever(b"Link: </a>\r\n\r\nHTTP/1.1 103 Early Hints\r\n")
+        case "slow_json":
+            yield kind + b"\r\n" + head(number)
+            yield from slowly(b" ")
+        case "slow_events":
+            yield b"Content-Type: text/event-stream\r\n\r\n"
+            yield from slowly(b": x\n\n")
+        case "comment_events":
+            yield b"Content-Type: text/event-stream\r\n\r\n"
+            yield from forever(b": x\n\n" * 1000)
+        case "slow_bomb":
+            yield packed_kind
+            yield from (each for each in packed(slowly(b" " * 10_000)) if each)
+        case "empty_bomb":
+            yield packed_kind + b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+            yield from forever(b"\x00\x00\x00\xff\xff" * 10_000)
+        case "behind_gzip":
+            yield packed_kind + gzip.compress(b" ")
+            yield from forever(b"x" * 65_536)
+        case _:
+            raise AssertionError(name)
+
+
+ENDLESS = (
+    "no_head",
+    "slow_head",
+    "endless_head",
+    "hints",
+    "slow_json",
+    "slow_events",
+    "comment_events",
+    "slow_bomb",
+    "empty_bomb",
+    "behind_gzip",
+)
+"""Answers over HTTP that never end, by the name of the tool."""
+
+ENDING = ("endless_head", "empty_bomb", "behind_gzip")
+"""Those of them that are refused, so that no stop is needed."""
+
 TOOLS = (
     *BROKEN,
+    *ENDLESS,
     "ends",
     "no_id",
     "shot",
@@ -222,6 +282,9 @@ class Request(BaseHTTPRequestHandler):
                 self.send(200, "text/event-stream", iter([b"data: " + BROKEN["surrogate"](number) + b"\n\n"]))
             case "endless" | "logs" | "progress" | "comments":
                 self.send(200, "text/event-stream", events(name, number, token))
+            case _ if name in ENDLESS:
+                status = b"HTTP/1.1 103 Early Hints\r\n" if name == "hints" else b"HTTP/1.1 200 OK\r\n"
+                self.write(chain(status, endless(name, number)))
             case _:
                 self.send(200, "application/json", iter([BROKEN[name](number)]))
         return None
@@ -233,6 +296,9 @@ class Request(BaseHTTPRequestHandler):
         if encoding:
             self.send_header("Content-Encoding", encoding)
         self.end_headers()
+        self.write(pieces)
+
+    def write(self, pieces: Pieces) -> None:
         try:
             for piece in pieces:
                 self.wfile.write(piece)

@@ -270,7 +270,7 @@ def steps(send: Send, request_id: Any, token: Any, marker: Path) -> None:
 
 
 def official(port: int | None) -> None:
-    from mcp.server.mcpserver import MCPServer  # noqa: PLC0415 - only for this kind
+    from mcp.server.mcpserver import MCPServer
 
     server = MCPServer("official", version="2.0")
 

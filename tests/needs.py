@@ -123,7 +123,7 @@ def no_linux() -> str:
 
 def no_landlock() -> str:
     try:
-        from holdfast.system.confinement.probe import probe_landlock  # noqa: PLC0415 - this file also runs before it is there
+        from holdfast.system.confinement.probe import probe_landlock  # this file also runs before it is there
     except ModuleNotFoundError:
         return "holdfast is not installed yet"
     obstacle = probe_landlock(dict(os.environ)).obstacle
@@ -132,7 +132,7 @@ def no_landlock() -> str:
 
 def no_python_of_others() -> str:
     try:
-        from walls import NOBODY, python_for  # noqa: PLC0415 - as above
+        from walls import NOBODY, python_for
     except ModuleNotFoundError:
         return "holdfast is not installed yet"
     return "" if python_for(NOBODY) else "another user can run no Python here"

@@ -1,7 +1,7 @@
-"""Every reader of bytes that others may have written, with its bound: the table of `test_outside_readers.py`.
+"""Every reader of files that others may have written, with its bound: a table of `test_outside_readers.py`.
 
-A row is what `docs/reference/limits.md` lists under the same name. A new reader gets a row in both: a
-`FileReader` reads a file that others may have put there, a `BytesReader` gets the bytes from a wire or a pipe.
+A row is what `docs/reference/limits.md` lists under the same name. A new reader gets a row in both. A `FileReader`
+reads a file that others may have put there; what comes from a wire or a pipe is in `outside_bytes.py`.
 """
 
 from __future__ import annotations
@@ -13,56 +13,50 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from holdfast.config.claude_servers import LARGEST_CLAUDE_CONFIG, claude_servers
 from holdfast.config.mcp_servers import server_file
-from holdfast.config.model_servers import Server
 from holdfast.config.permission_lists import claude_project
 from holdfast.config.project_config import LARGEST_CONFIG, project_file
 from holdfast.config.project_decisions import Project
-from holdfast.config.settings import Limits, read_config
-from holdfast.errors import ProviderFailed
+from holdfast.config.settings import read_config
 from holdfast.providers.credentials.provider_keys import KeyFile
-from holdfast.providers.error_mapping import http_failure, redact_failure
-from holdfast.providers.http_model import LONGEST_ERROR
 from holdfast.providers.model_lists.favourites import Favourites
 from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
-from holdfast.providers.own_servers.learned_windows import forget_windows
-from holdfast.providers.own_servers.window_question import LARGEST_PAGE, ask_window
-from holdfast.providers.refusals.plain_body import LONGEST_BODY_TEXT, expect_json
-from holdfast.providers.registry import known_providers, resolve_endpoint
 from holdfast.session.catalog import Catalog
+from holdfast.session.session_index import LARGEST_LIST_INDEX
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions
 from holdfast.session.storage.blobs import LARGEST_BLOB
 from holdfast.session.storage.lease import HOLDER_BYTES, raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.storage.streamed_text import MOST_STREAMED, streamed_text
 from holdfast.session.storage.wal import LARGEST_JOURNAL
-from holdfast.session.transfer.transfer import LIMIT, import_document
+from holdfast.session.word_index import LARGEST_WORD_INDEX
 from holdfast.system.bounded_files import STATE_FILE
 from holdfast.system.confinement.description import LevelUnavailable
 from holdfast.system.confinement.git_folders import settle_git_folders
 from holdfast.system.durable_files import ABOUT, DATABASE, LOCK_FILE, STREAMED
 from holdfast.system.git import LARGEST_GIT_NAME, branch_or_commit
+from holdfast.system.safe_paths import resolve
 from holdfast.tools.mcp import stored_tools
 from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.process.command_end import LARGEST_OUTPUT, stored_output
 from holdfast.tools.process.end_record import LONGEST_RECORD, read_end
+from holdfast.tools.process.supervisor_client import CAPTURE_MOST, captured_output
 from holdfast.tools.process.supervisor_locks import LARGEST_LOCK, left_nothing
 from holdfast.tools.workspace.file_walk import IGNORE_MOST, walk
 from holdfast.tools.workspace.git_repository import LARGEST_GIT_CONFIG, read_repositories
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, named_images
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
 from holdfast.tools.workspace.line_ends import EDITOR_CONFIG, LARGEST_RULES, crlf_rule
-from holdfast.tools.workspace.safe_paths import resolve
 from holdfast.ui.acp.prompt_content import LARGEST_COMPARED, Resource, ResourceBlock, prompt_content
 from holdfast.ui.service.access import TokenFile
+from holdfast.ui.service.local.inbox_file import LARGEST_INBOX, InboxFile
 from holdfast.ui.settings.config_editor import edited_config
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.own_instructions import session_instructions
 from holdfast.ui.tui.prompt.external_editor import LARGEST_EDITED, edited_text
 from holdfast.ui.tui.prompt.prompt_file import LARGEST_HISTORY, PromptFile
-from own_model_server import Local, serving
 
 JOURNALS = Path(__file__).parent / "faults/journals"
 SESSION = "20261128-0900-abcd"
@@ -81,19 +75,6 @@ class FileReader:
     place: str
     read: Callable[[Path], object]
     prepare: Callable[[Path], None] = lambda _: None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytesReader:
-    """Reads bytes that came from somewhere else. The result is a value or a `HoldfastError`.
-
-    Beyond the bound they are refused with the reason, cut, or as if nothing had come.
-    """
-
-    name: str
-    bound: int
-    read: Callable[[bytes], object]
-    beyond: Literal["refused", "cut", "nothing"] = "refused"
 
 
 def _session(root: Path) -> None:
@@ -125,30 +106,21 @@ def _walked(root: Path) -> object:
     return found
 
 
-def _window(answer: bytes) -> object:
-    """Return the window that a server of the user's own tells of a model, if each of its pages is these bytes."""
-    paths = ("/v1/models", "/props", "/api/v0/models", "/api/ps", "/api/show")
-    forget_windows()
-    with serving(Local(dict.fromkeys(paths, answer))) as local:
-        providers = known_providers({"home": Server(kind="openai-chat", base_url=local.address)})
-        try:
-            return ask_window(resolve_endpoint("home:m", {}, providers), Limits())
-        finally:
-            forget_windows()
-
-
-def _unjson(body: bytes) -> object:
-    try:
-        return expect_json("m:m", body)
-    except ProviderFailed as failed:
-        return redact_failure(failed, ())
-
-
 def _all(root: Path) -> object:
     """Return the list of sessions, in which the one here must be."""
     found = Catalog(root).all()
     assert [each.id for each in found] == [SESSION]
     return found
+
+
+def _inbox(root: Path) -> object:
+    """Return the sessions with waiting messages, and what was said of a damaged file."""
+    said: list[str] = []
+    inbox = InboxFile(root / "serve/inbox.db", notify=said.append)
+    try:
+        return inbox.waits(), inbox.waiting(SESSION), said
+    finally:
+        inbox.close()
 
 
 def _search(root: Path) -> object:
@@ -204,6 +176,20 @@ FILES: tuple[FileReader, ...] = (
         prepare=_session,
     ),
     FileReader(
+        name="index of a list",
+        bound=LARGEST_LIST_INDEX,
+        place="sessions.index",
+        read=lambda root: _all(root / "sessions"),
+        prepare=lambda root: _session(root / "sessions"),
+    ),
+    FileReader(
+        name="index of a search",
+        bound=LARGEST_WORD_INDEX,
+        place="sessions.words",
+        read=lambda root: _search(root / "sessions"),
+        prepare=lambda root: _session(root / "sessions"),
+    ),
+    FileReader(
         name="lock of a supervisor",
         bound=LARGEST_LOCK,
         place=f"{SESSION}/keeper.lock",
@@ -215,6 +201,24 @@ FILES: tuple[FileReader, ...] = (
         bound=LONGEST_RECORD,
         place="c1.aa.out.end",
         read=lambda root: read_end(root / "c1.aa.out"),
+    ),
+    FileReader(
+        name="output of a command",
+        bound=LARGEST_OUTPUT,
+        place="c1.aa.out",
+        read=lambda root: stored_output(root / "c1.aa.out"),
+    ),
+    FileReader(
+        name="output of a search",
+        bound=CAPTURE_MOST,
+        place="c1.out",
+        read=lambda root: captured_output(root / "c1.out", "rg"),
+    ),
+    FileReader(
+        name="inbox of a server",
+        bound=LARGEST_INBOX,
+        place="serve/inbox.db",
+        read=_inbox,
     ),
     FileReader(
         name="config", bound=STATE_FILE, place="config.toml", read=lambda root: read_config(root / "config.toml")
@@ -353,22 +357,5 @@ FILES: tuple[FileReader, ...] = (
         bound=LARGEST_RULES,
         place=EDITOR_CONFIG,
         read=lambda root: crlf_rule(root, root / "new.txt"),
-    ),
-)
-
-BYTES: tuple[BytesReader, ...] = (
-    BytesReader(name="imported document", bound=LIMIT, read=import_document),
-    BytesReader(name="page of a model's own server", bound=LARGEST_PAGE, read=_window, beyond="nothing"),
-    BytesReader(
-        name="refusal of a provider",
-        bound=LONGEST_ERROR,
-        read=lambda body: redact_failure(http_failure("m:m", 400, {}, body), ()),
-        beyond="cut",
-    ),
-    BytesReader(
-        name="text in place of an answer",
-        bound=LONGEST_BODY_TEXT,
-        read=_unjson,
-        beyond="cut",
     ),
 )

@@ -260,13 +260,17 @@ def has_image(body: Json) -> bool:
 
 
 def lacks_reasoning(body: Json) -> bool:
-    """Return whether a message has calls and no field for its reasoning."""
-    return any(
-        ("tool_calls" in message or '"tool_use"' in text or "functionCall" in text or '"function_call"' in text)
-        and "reasoning_content" not in message
-        for message in history(body)
-        for text in [json.dumps(message)]
-    )
+    """Return whether an answer has calls and not its reasoning; Gemini's wire has no place for it."""
+    thought = False  # in the items of the answer so far
+    for message in history(body):
+        text = json.dumps(message)
+        if message.get("role") == "user" or message.get("type") == "function_call_output":
+            thought = False
+        thought = thought or message.get("type") == "reasoning" or '"type": "thinking"' in text
+        has_calls = any(each in text for each in ('"tool_calls"', '"tool_use"', '"functionCall"', '"function_call"'))
+        if has_calls and not thought and "reasoning_content" not in message:
+            return True
+    return False
 
 
 def declares(name: str) -> Callable[[Json], bool]:

@@ -33,6 +33,7 @@ ROWS = {
     "import": 2,
     "models": 1,
     "list": 2,
+    "sessions": 4,
     "append": 2,
     "open": 1,
     "fold": 1,

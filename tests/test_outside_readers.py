@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import HoldfastError
 from laws import law
-from outside_readers import BYTES, FILES, BytesReader, FileReader
+from outside_bytes import BYTES, BytesReader
+from outside_readers import FILES, FileReader
 
 TIME = 20
 """Seconds of a read on a busy machine: it waits for nothing, so that any wait is one without end."""
@@ -142,6 +143,7 @@ NASTY = (
     b"gitdir: ../../../../../../dev/zero",
     b"ref: refs/heads/" + b"x" * 10_000,
 )
+NUMBERS = (b"-1", b"1e400", b"1.5", b"true", b"9" * 19, b"9" * 20, b"9" * 40, b"9" * 5000)
 things = (
     st.binary(max_size=200)
     | st.sampled_from(NASTY)
@@ -173,24 +175,65 @@ def test_nasty_contents_end_in_a_value_or_a_named_fault(reader: FileReader) -> N
 
 @pytest.mark.parametrize("reader", BYTES, ids=lambda reader: reader.name)
 @law()
-@given(things)
-@example(b"[" * 100_000)
-def test_whatever_bytes_arrive_their_reader_ends_in_a_value_or_a_named_fault(reader: BytesReader, data: bytes) -> None:
-    with contextlib.suppress(HoldfastError):
-        reader.read(data)
+@given(st.data())
+def test_whatever_bytes_arrive_their_reader_ends_in_a_value_or_a_named_fault(
+    reader: BytesReader, drawn: st.DataObject
+) -> None:
+    read_bytes(reader, drawn.draw(things | spoiled(reader.near) if reader.near else things))
+
+
+def spoiled(near: tuple[bytes, ...]) -> st.SearchStrategy[bytes]:
+    """Return what is nearly one of these: a piece of it is another."""
+    other = st.binary(max_size=20) | st.sampled_from(NASTY) | st.sampled_from(NUMBERS)
+
+    def put(raw: bytes, start: int, end: int, other: bytes) -> bytes:
+        return raw[:start] + other + raw[max(start, end) :]
+
+    places = st.integers(0, max(map(len, near)))
+    return st.builds(put, st.sampled_from(near), places, places, other)
+
+
+def read_bytes(reader: BytesReader, data: bytes) -> object:
+    """Return what the reader gives for these bytes, or the named fault; fails if it waits."""
+    found: list[object] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(reader.read(data))
+        except HoldfastError as fault:
+            found.append(fault)
+        except BaseException as fault:  # noqa: BLE001 - the caller raises it
+            failed.append(fault)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(TIME)
+    assert not thread.is_alive(), f"the reader of the {reader.name} waits"
+    assert failed == [], f"no named fault: {failed!r}"
+    (result,) = found
+    return result
+
+
+@pytest.mark.parametrize("reader", [each for each in BYTES if each.near], ids=lambda reader: reader.name)
+def test_what_is_as_it_should_be_is_read_and_a_number_out_of_range_is_not(reader: BytesReader) -> None:
+    for raw in reader.near:
+        assert read_bytes(reader, raw)
+        assert not isinstance(read_bytes(reader, raw), HoldfastError)
+        for place in re.finditer(rb"\d+", raw):
+            for number in NUMBERS:
+                read_bytes(reader, raw[: place.start()] + number + raw[place.end() :])
 
 
 @pytest.mark.parametrize("reader", BYTES, ids=lambda reader: reader.name)
 def test_nasty_bytes_and_more_than_the_bound_end_in_a_value_or_a_named_fault(reader: BytesReader) -> None:
     for data in NASTY:
-        try:
-            reader.read(data)
-        except HoldfastError:
-            continue
+        read_bytes(reader, data)
+        read_bytes(reader, data + b"\n")
     more = b"x" * (reader.bound + 1)
     match reader.beyond:
         case "refused":
-            with pytest.raises(HoldfastError, match="longer than"):
+            with pytest.raises(HoldfastError, match=r"longer than|more than"):
                 reader.read(more)
         case "nothing":
             assert not reader.read(more)

@@ -12,7 +12,7 @@ import sys
 import msgspec
 import pytest
 
-from holdfast.typed_data import convert_value, decode_json, decode_toml, json_decoder
+from holdfast.typed_data import convert_value, decode_fault, decode_json, decode_toml, json_decoder
 from polling import HANGS
 
 RACE = """
@@ -105,3 +105,9 @@ def test_what_does_not_fit_is_refused(raw: str) -> None:
     for _ in range(2):  # also when the type is known
         with pytest.raises(msgspec.DecodeError):
             decode_json(raw, Outer)
+
+
+def test_a_number_with_very_many_digits_is_named_without_advice_for_programmers() -> None:
+    with pytest.raises(msgspec.DecodeError, match=r"^Exceeds the limit \(4300 digits\).*has 5000 digits$"):
+        decode_toml("a = " + "9" * 5000, dict[str, int])
+    assert decode_fault(ValueError("it is none")) == "it is none"

@@ -13,8 +13,9 @@ def workspace(folder: Path) -> Workspace:
     """Return a workspace in `folder`, with a file beside it that is none of its business."""
     root = folder.resolve() / "work"
     root.mkdir()
+    (folder / "spool").mkdir()
     (folder / "secret.txt").write_text("the secret\n")
-    return Workspace(root=root, spool=folder / "spool")
+    return Workspace(root=root, spool=folder.resolve() / "spool")
 
 
 def planned(tool: Tool, **arguments: object) -> Plan:

@@ -69,7 +69,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Return a value of `__all__` from its module."""
-    from importlib import import_module  # noqa: PLC0415 - only when it is needed
+    from importlib import import_module
 
     for module, names in _MODULES.items():
         if name in names:

@@ -31,6 +31,7 @@ EXIT_DAMAGE = 4
 EXIT_MAX_COST = 5
 EXIT_RETRYABLE = 75
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE, as of other programs
 
 ProviderFault = Literal[
     "rejected",  # 4xx: the request itself; sending it again cannot help

@@ -47,8 +47,13 @@ def decode_toml(raw: bytes | str, kind: type[T]) -> T:
         raise
     except RecursionError as error:
         raise msgspec.DecodeError(_TOO_DEEP) from error
-    except ValueError as error:  # a number of more digits than Python reads
-        raise msgspec.DecodeError(str(error)) from error
+    except ValueError as error:
+        raise msgspec.DecodeError(decode_fault(error)) from error
+
+
+def decode_fault(error: ValueError | RecursionError) -> str:
+    """Return why text cannot be decoded. Of a number with too many digits, Python's advice is for programmers."""
+    return str(error).partition("; use sys.")[0]
 
 
 @overload

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 from source_tree import Source, complaints, dotted, expect_none, nodes, read, source, sources
 
-from outside_readers import BYTES, FILES
+from outside_bytes import BYTES
+from outside_readers import FILES
 
 PAGE = "docs/reference/limits.md"
 
@@ -20,6 +21,8 @@ ALLOWED = {
     "agent/context/system_prompt.py": "a file of the package",
     "agent/context/summary_request.py": "a file of the package",
     "providers/model_table.py": "a file of the package",
+    "tools/workspace/autorun_files.py": "a file of the package",
+    "tools/arguments/name_aliases.py": "a file of the package",
     "fleet/postgres/schema.py": "files of the package",
     "ui/export/html.py": "a file of the package",
     "ui/service/page.py": "files of the package",
@@ -30,11 +33,11 @@ ALLOWED = {
     "providers/credentials/process_environment.py": "a file of the kernel",
     "tools/process/launch.py": "a file of the kernel",
     "ui/mcp_server/session_worker.py": "a file of the kernel",
-    "tools/workspace/safe_paths.py": "opens beneath a folder, regular files only",
+    "system/safe_paths.py": "opens beneath a folder, regular files only",
     "tools/process/end_record.py": "imports the standard library only, and follows no link",
     "tools/background/kept_output.py": "writes; reads by `open_regular_file`",
     "ui/commands/input_document.py": "a document that the user names may be a pipe; bounded",
-    "ui/commands/sessions.py": "likewise",
+    "ui/commands/session_import.py": "likewise",
     "ui/tui/pages/git_diff.py": "looks first, and reads at most a bound",
     "tools/workspace/file_walk.py": "beneath an open folder, by `open_regular_in`",
     "tools/workspace/atomic_write.py": "writes",

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 import pytest
+import words
 from source_tree import (
     Contract,
     Source,
@@ -57,8 +58,6 @@ ANY_ALLOWED = (
     "typed_data.py",
 )
 
-BANNED_WORDS = {"Manager", "Handler", "Helper", "Helpers", "Util", "Utils", "Service"}
-BANNED_MODULES = {"utils", "util", "common", "types", "constants", "core", "helpers", "misc"}
 LONGEST = {"src": 600, "tests": 600, "bench": 600}
 """Lines of a file. The aim is 400; a longer one has one subject too."""
 
@@ -74,12 +73,12 @@ def too_long(module: Source) -> Iterator[str]:
 def badly_named(module: Source) -> Iterator[str]:
     """Yield a sentence for each name that says a thing exists, not what it is."""
     for name in PurePosixPath(module.path).with_suffix("").parts:
-        if name in BANNED_MODULES:
+        if name in words.MODULES:
             yield f"{name} says nothing about what is in it"
     for node in nodes(module.tree):
         if isinstance(node, ast.ClassDef):
-            words = set(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", node.name))
-            if words & BANNED_WORDS or node.name.lstrip("_").startswith("Base"):
+            parts = set(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", node.name))
+            if parts & words.CLASS_WORDS or node.name.lstrip("_").startswith("Base"):
                 yield f"line {node.lineno}: class {node.name} is named for its role, not for what it is"
 
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+import words
 from source_tree import Source, complaints, expect_none, nodes, source, sources
 
 ONE_FOR_EACH = {
@@ -21,53 +22,16 @@ ONE_FOR_EACH = {
     "check": "each protocol of the scripted provider checks a body; `holdfast.history.check` checks a document",
     "main": "each command, and each program of a process of its own, begins here",
     "command_parser": "each command describes its own words",
+    "Rename": "a command of a session, and an edit of a document",
     "T": "a type variable",
 }
 """The public names that several modules have, and why."""
 
-NOUNS = {"testing", "pairing", "thinking", "keyring", "mapping", "listing"}
+NOUNS = {"testing", "pairing", "thinking", "keyring", "mapping", "listing", "opening"}
 """Nouns that look like a gerund or a participle."""
 
 MOST_FILES = 20
 """The most modules beside each other, without `__init__.py`."""
-
-VAGUE = frozenset(
-    {
-        "about",
-        "apart",
-        "asked",
-        "asking",
-        "asks",
-        "become",
-        "becomes",
-        "behind",
-        "beside",
-        "given",
-        "gone",
-        "held",
-        "holds",
-        "kept",
-        "looked",
-        "made",
-        "odd",
-        "owed",
-        "own",
-        "said",
-        "say",
-        "says",
-        "standing",
-        "stands",
-        "taken",
-        "tell",
-        "telling",
-        "tells",
-        "told",
-        "wanted",
-        "went",
-        "whole",
-    }
-)
-"""Words that do not say what a value is, or what a function does, if they are all of its name."""
 
 STORED = {
     "fleet/record.py": {"asking", "held", "holds"},
@@ -112,7 +76,7 @@ def vague(module: Source) -> Iterator[str]:
     """Yield a sentence for each name that a module gives to something, and that does not say what it is."""
     for node in nodes(module.tree):
         name = given_name(node)
-        if name.strip("_") in VAGUE - STORED.get(module.inner, set()):
+        if name.strip("_") in words.NAMES - STORED.get(module.inner, set()):
             line = getattr(node, "lineno", 0)
             yield f"line {line}: {name} does not say what it is: name it for its content or its work"
 

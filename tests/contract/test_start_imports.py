@@ -114,9 +114,9 @@ class Start:
     """How many of holdfast's modules; raise it for a module that a start needs, and for nothing else."""
 
 
-VERSION = Start(name="--version", packages={}, later={}, most=3)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=279)
-TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=255)
+VERSION = Start(name="--version", packages={}, later={}, most=4)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=283)
+TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

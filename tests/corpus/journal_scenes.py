@@ -13,9 +13,9 @@ from typing import cast
 from agent_harness import says
 from holdfast.agent.agent import Agent
 from holdfast.session.conversation.context_settings import ContextSettings
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import MemoryStore
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.testing.protocols import signatures
 from holdfast.testing.protocols.protocol import Incoming, ResponseHead, WireEvent
 from holdfast.testing.script import Call, Cut, Fail, Say, Think

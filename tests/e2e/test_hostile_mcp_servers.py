@@ -18,6 +18,7 @@ from test_mcp import outcomes
 
 from holdfast.session.journal.entries import CallStarted, TurnEnded
 from holdfast.testing.script import Call, Say
+from hostile_mcp_server import ENDING, ENDLESS
 from polling import eventually, expect_within
 from tiers import sampled
 
@@ -27,6 +28,12 @@ FLOODS = [
     *((kind, tool) for kind in ("stdio", "http") for tool in ("large", "endless", "values", "wide")),
     ("http", "bomb"),
     ("http", "events_bomb"),
+]
+
+
+STOPPED = [
+    *(pytest.param(kind, tool) for kind in ("stdio", "http") for tool in ("logs", "progress")),
+    *sampled([("http", each) for each in ENDLESS if each not in ENDING], 3),
 ]
 
 
@@ -80,8 +87,7 @@ def test_a_flood_is_cut_and_takes_no_memory(one_world: World, kind: str, tool: s
     world.verify()
 
 
-@pytest.mark.parametrize("kind", ["stdio", "http"])
-@pytest.mark.parametrize("tool", ["logs", "progress"])
+@pytest.mark.parametrize(("kind", "tool"), STOPPED)
 def test_a_stop_during_a_flood_takes_effect(one_world: World, kind: str, tool: str) -> None:
     world = one_world
     world.script([Call(f"mcp__srv__{tool}", {})], [Say("Done.")])
@@ -96,7 +102,7 @@ def test_a_stop_during_a_flood_takes_effect(one_world: World, kind: str, tool: s
         expect_within(1, began)
         agent.wait()
         expect_within(3, began)  # of which a process takes some to end
-    assert memory < MOST_MEMORY
+    assert 10_000 < memory < MOST_MEMORY
     ((outcome, text),) = outcomes(world)
     assert outcome == "interrupted"
     assert "whether it acted is unknown" in text.lower()

@@ -160,6 +160,40 @@ def expect_looks(browser: Browser) -> None:
     assert browser.value("document.activeElement.id") == "show-list"
 
 
+def test_a_question_shows_all_that_it_allows_and_no_key_of_a_prompt_answers_it(
+    one_world: World, browser: Browser
+) -> None:
+    world = one_world
+    command = f"touch first  # {'x' * 5_000}\ntouch last-word"
+    world.script((bash(command), Say("Done.")))
+    world.one_past = False
+    served = Served(world)
+    sign_in(browser, served)
+    enter(browser, "do it")
+    browser.until(shown("ask"))
+    assert browser.value("document.activeElement.id") == "composer-text"  # a question takes no focus
+    card = text_of(browser, "ask")
+    assert "touch first" in card
+    assert "x" * 5_000 in card
+    assert "touch last-word" in card
+    title = "document.getElementById('ask-title')"
+    assert browser.value(f"{title}.scrollWidth <= {title}.clientWidth")  # nothing stands beside what is seen
+    buttons = "document.querySelector('#ask-choices button').getBoundingClientRect()"
+    assert browser.value(f"{buttons}.top >= 0 && {buttons}.bottom <= innerHeight")
+    for focus in ("composer-text", "", "log", "ask-words", "model"):
+        browser.value(
+            f"(document.getElementById('{focus}') ?? document.activeElement)['{'focus' if focus else 'blur'}']()"
+        )
+        for digit in "123":
+            browser.press(digit, code=48 + int(digit), text=digit)
+    assert not [row for row in served.inbox(world.session.name) if row["kind"] == "answer"]
+    assert not (world.folder / "first").exists()
+    browser.value("document.querySelector('#ask-choices button').focus()")
+    browser.press("1", code=49, text="1")
+    eventually((world.folder / "last-word").exists)
+    served.stop()
+
+
 def test_the_page_cannot_be_framed(one_world: World, browser: Browser, tmp_path: Path) -> None:
     served = Served(one_world)
     outside = tmp_path / "outside.html"

@@ -307,3 +307,28 @@ def test_a_token_file_that_others_can_read_is_refused(one_world: World) -> None:
     ran = one_world.run("serve", "--port", "0")
     assert ran.code == 2
     assert "can be read by others" in ran.err
+
+
+def test_a_list_that_did_not_change_is_not_sent_again(one_world: World) -> None:
+    world = one_world
+    world.script((Say("Hello."),))
+    served = Served(world)
+    session = served.begin("a prompt")
+    served.finished(session)
+    eventually(lambda: served.state(session) == "idle")
+
+    def asked(tag: str) -> tuple[int, str, bytes]:
+        answer = served.client.get("/sessions", headers={"if-none-match": tag})
+        return answer.status_code, answer.headers["etag"], answer.content
+
+    _, tag, first = asked("")
+    eventually(lambda: asked(tag)[0] == 304 or asked("")[1] != tag)
+    code, tag, body = asked("")
+    assert (code, session in body.decode()) == (200, True)
+    assert asked(tag) == (304, tag, b"")
+    assert asked('"another"')[0] == 200
+    renamed = served.ask(session, "rename", title="another title")
+    eventually(lambda: served.row(session, renamed["id"])["done"])
+    eventually(lambda: "another title" in asked(tag)[2].decode())
+    assert first != asked("")[2]
+    assert served.stop().code == 0

@@ -10,8 +10,9 @@ from launching import CONFIG, World, bash
 from terminal import Key
 from test_terminal import screen
 
+from holdfast.host.session_host import WAKE_PROMPT
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
-from holdfast.testing.script import Call, Say
+from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
 
 BEAT = "echo $$ > pid; while :; do echo beat; sleep 0.05; done"
@@ -148,3 +149,55 @@ def test_the_end_of_a_task_begins_a_turn_only_if_it_shall(one_world: World) -> N
         terminal.wait_absent("esc to interrupt")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
+
+
+def test_a_task_that_ends_while_the_last_answer_is_written_begins_a_turn_behind_it(one_world: World) -> None:
+    world = one_world
+    waits = "until [ -e go ]; do sleep 0.05; done; echo built"
+    (world.home / "config.toml").write_text(f"wake = true\n{CONFIG}")
+    world.script([background(waits)], [Say("I wait for it."), Hold("written")], [Say("It was built for you.")])
+    world.one_past = False
+    with screen(world, "-m", world.model, "--yolo") as terminal:
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.line("build it")
+        terminal.wait_text("I wait for it")
+        (world.folder / "go").touch()
+        eventually(lambda: ends(world) == ["ok"])
+        world.provider.release("written")
+        terminal.wait_text(r"built for you\.")
+        terminal.wait_absent("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    first, *_, last = world.user_texts
+    assert first == "build it"
+    assert last == WAKE_PROMPT
+    assert world.user_texts.count(WAKE_PROMPT) == 1
+
+
+def test_a_stop_begins_no_turn(one_world: World) -> None:
+    world = one_world
+    waits = "until [ -e go ]; do sleep 0.05; done; echo built"
+    (world.home / "config.toml").write_text(f"wake = true\n{CONFIG}")
+    world.script(
+        [background(waits), background(BEAT)], [Say("I wait for both."), Hold("never")], [Say("Nobody asked.")]
+    )
+    world.one_past = False
+    with screen(world, "-m", world.model, "--yolo") as terminal:
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.line("build it")
+        terminal.wait_text("I wait for both")
+        (world.folder / "go").touch()
+        eventually(lambda: ends(world) == ["ok"])
+        terminal.send(Key.ESC)  # the turn, behind which none begins
+        terminal.wait_text("Turn ended")
+        assert "Nobody asked" not in terminal.settle()
+        terminal.line("/tasks")
+        terminal.wait_text("Background tasks")
+        terminal.send(CTRL_X)
+        eventually(lambda: ends(world) == ["ok", "interrupted"])
+        terminal.send(Key.ESC)
+        terminal.wait_absent("Background tasks")
+        assert "Nobody asked" not in terminal.settle()
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    assert len(world.provider.requests) == 2

@@ -1,7 +1,8 @@
-"""SIGKILL at each point around a decision about a refusal: what was refused is sent once, or once more at most.
+"""SIGKILL at each point around what is decided after a refusal, for every row of the table and on every wire.
 
-The process stands still right before or after the failure and the decision are durable, or right before the further
-request reaches the server. The provider is a server on a socket, which keeps refusing while processes come and go.
+The process stands still right before or after the failure and the decision are durable, or right before what follows:
+the further request, or the compaction. The provider is a server on a socket, which keeps refusing while processes come
+and go. What was refused is sent once, or once more at most, never byte for byte, and the session goes on.
 """
 
 from __future__ import annotations
@@ -12,85 +13,45 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from agent_harness import FAST
-from holdfast.agent.agent import Agent
-from holdfast.session.journal.entries import RequestFailed, RequestsChanged, SessionOpened
+from holdfast.session.journal.entries import RequestFailed, RequestsChanged
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
-from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import ToolContext, ToolOutput
+from played_refusals import SAID, WIRES, Said, name, opened_for, played
 from polling import HANGS
-from refusing_server import Answer, Refused, RefusingServer, has_markers, has_thinking, serving
+from refused_program import agent_on
+from refusing_server import RefusingServer, Wire, serving
+from tiers import sampled
 
-PROGRAM = """
-import asyncio, json, sys, time
-from pathlib import Path
-from holdfast.agent.agent import Agent
-from holdfast.config.settings import Limits
-from holdfast.providers.connect import open_model
-from holdfast.providers.registry import resolve_endpoint
-from holdfast.session.journal.entries import RequestStarted, RequestsChanged
-from holdfast.session.storage.sqlite_store import SqliteStore
-from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import ToolOutput
-
-folder, environ, where = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
-decided = False
-
-def stand_still():
-    print("standing", flush=True)
-    time.sleep(600)
-
-class Still(SqliteStore):
-    def append(self, entries, *, expected):
-        global decided
-        entries = tuple(entries)
-        decides = any(isinstance(each, RequestsChanged) for each in entries)
-        if decides and where == "before":
-            stand_still()
-        further = decided and any(isinstance(each, RequestStarted) for each in entries)
-        length = super().append(entries, expected=expected)
-        if (decides and where == "durable") or (further and where == "further"):
-            stand_still()
-        decided = decided or decides
-        return length
-
-async def read(arguments, context):
-    return ToolOutput(text="before <|channel|>analysis after")
-
-async def connect(name):
-    return open_model(resolve_endpoint(name, environ))
-
-async def main():
-    toolbox = FunctionToolbox((FunctionTool("read", "read", read),))
-    store = Still.open(folder)
-    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=lambda _: None, limits=Limits())
-    await agent.run("go")
-
-asyncio.run(main())
-"""
+TESTS = Path(__file__).parents[1]
+PLACES = ("before", "durable", "further")
+DECIDED = frozenset({"thinking", "reasoning", "markers", "tools", "one_call"})
+LONG = "word " * 8_000
 
 
-async def read(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-    del arguments, context
-    return ToolOutput(text="before <|channel|>analysis after")
+def prompts_of(said: Said) -> list[str]:
+    """Return the prompts after which something is refused."""
+    return [f"{number} {LONG}" for number in range(4)] if said.row.recovery == "shorten" else ["go"]
 
 
-TOOLBOX = FunctionToolbox((FunctionTool("read", "read", read),))
-CALL = Answer("I look.", "hm, hm", (("read", {"path": "a"}),))
-SERVERS = {
-    "thinking": (Refused("messages.1.content.0: Invalid `signature` in `thinking` block"), has_thinking),
-    "markers": (Refused("Request blocked.", code="invalid_prompt"), has_markers),
-}
+def is_refused_over(said: Said, wire: Wire) -> bool:
+    """Return whether this is decided on this wire: Gemini's has no place for reasoning."""
+    return said.row.recovery != "reasoning" or wire != "gemini"
 
 
-def killed(folder: Path, server: RefusingServer, where: str) -> None:
+def killed(folder: Path, server: RefusingServer, where: str, prompts: list[str]) -> None:
     """Run the program until it stands still, and kill it."""
-    words = [sys.executable, "-c", PROGRAM, str(folder), json.dumps(server.environ()), where]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)) as process:
+    program = [sys.executable, str(TESTS / "refused_program.py")]
+    words = [*program, str(folder), json.dumps(server.environ()), where]
+    environ = {**os.environ, "PYTHONPATH": str(TESTS)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(prompts).encode())
+        process.stdin.close()
         assert process.stdout is not None
         assert process.stderr is not None
         line = process.stdout.readline()
@@ -98,39 +59,73 @@ def killed(folder: Path, server: RefusingServer, where: str) -> None:
         assert line == b"standing\n", process.stderr.read().decode()
 
 
-@pytest.mark.parametrize(("what", "wire"), [("thinking", "anthropic"), ("markers", "responses")])
-@pytest.mark.parametrize("where", ["before", "durable", "further"])
-def test_a_kill_around_the_decision(tmp_path: Path, what: str, wire: str, where: str) -> None:
-    refused, refuses = SERVERS[what]
+def next_turn(folder: Path, server: RefusingServer, prompt: str) -> str:
+    """Run a turn by another process's agent, and return why it ended."""
+
+    async def run() -> str:
+        agent = agent_on(SqliteStore.open(folder), server.environ())
+        try:
+            async with asyncio.timeout(HANGS):
+                return (await agent.run(prompt)).cause
+        finally:
+            await agent.close()
+
+    return asyncio.run(run())
+
+
+def refused_by(server: RefusingServer) -> list[str]:
+    return [json.dumps(server.requests[each]) for each in server.refusals]
+
+
+KILLS = [
+    (said, wire, where)
+    for said, wire, where in product(SAID, WIRES, PLACES)
+    if said.row.recovery not in ("wait", "none") and is_refused_over(said, wire)
+]
+
+
+@pytest.mark.parametrize(("said", "wire", "where"), sampled(KILLS, 22), ids=name)
+def test_a_kill_around_what_is_decided(tmp_path: Path, said: Said, wire: Wire, where: str) -> None:
     folder = tmp_path / "session"
-    with serving(RefusingServer(wire, refused, refuses, [CALL, Answer("done")])) as server:  # pyright: ignore[reportArgumentType] - one of the wires
+    with serving(played(said, wire)) as server:
         first = SqliteStore.create(folder)
-        tools = tuple(tool.schema for tool in TOOLBOX.tool_list)
-        opened = SessionOpened(session="s", cwd="/", model=server.model, system="SYSTEM", tools=tools, version="0")
-        first.append([opened], expected=0)
+        first.append([opened_for(server)], expected=0)
         first.close()
-        killed(folder, server, where)
+        killed(folder, server, where, prompts_of(said))
         kept = [record.entry for record in read_copy(folder).records]
-        decisions = sum(isinstance(each, RequestsChanged) for each in kept)
-        assert decisions == sum(isinstance(each, RequestFailed) for each in kept) == (0 if where == "before" else 1)
+        failures = [each for each in kept if isinstance(each, RequestFailed)]
+        assert len(failures) == (0 if where == "before" else 1)
+        assert sum(isinstance(each, RequestsChanged) for each in kept) == (
+            len(failures) if said.row.recovery in DECIDED else 0
+        ), "the decision and its failure are one fact"
         assert len(server.refusals) == 1
+        assert next_turn(folder, server, "again") == "finished"
+        assert next_turn(folder, server, "and again") == "finished"
+        # A compaction is no decision that lasts: the conversation is as long as before.
+        asked_again = where == "before" or said.row.recovery == "shorten"
+        assert len(server.refusals) == (2 if asked_again else 1)
+        assert len(set(refused_by(server))) == len(server.refusals), "nothing is sent again as it was refused"
+        decisions = [record.entry for record in read_copy(folder).records if isinstance(record.entry, RequestsChanged)]
+        assert [each.refusal for each in decisions] == ([said.row.id] if said.row.recovery in DECIDED else [])
 
-        async def next_prompt() -> str:
-            agent = Agent(
-                store=SqliteStore.open(folder),
-                toolbox=TOOLBOX,
-                connect=server.connect,
-                mode="yolo",
-                emit=lambda _: None,
-                limits=FAST,
-            )
-            try:
-                async with asyncio.timeout(HANGS):
-                    return (await agent.run("again")).cause
-            finally:
-                await agent.close()
 
-        assert asyncio.run(next_prompt()) == "finished"
-        assert asyncio.run(next_prompt()) == "finished"
-        assert len(server.refusals) == (2 if where == "before" else 1)
-        assert sum(isinstance(record.entry, RequestsChanged) for record in read_copy(folder).records) == 1
+PASSING = [
+    (said, wire, where)
+    for said, wire, where in product(SAID, WIRES, PLACES)
+    if said.row.recovery in ("wait", "none") and not (said.row.recovery == "none" and where == "further")
+]
+
+
+@pytest.mark.parametrize(("said", "wire", "where"), sampled(PASSING, 4), ids=name)
+def test_a_kill_around_the_failure_of_what_passes_or_stays(tmp_path: Path, said: Said, wire: Wire, where: str) -> None:
+    """Nothing is decided: the next prompt asks again, and works once the provider does."""
+    folder = tmp_path / "session"
+    with serving(played(said, wire)) as server:
+        first = SqliteStore.create(folder)
+        first.append([opened_for(server)], expected=0)
+        first.close()
+        killed(folder, server, where, ["go"])
+        server.refuses = lambda _: False
+        assert next_turn(folder, server, "again") == "finished"
+        assert len(server.refusals) == 1
+        assert not any(isinstance(record.entry, RequestsChanged) for record in read_copy(folder).records)

@@ -20,11 +20,11 @@ from test_store_writers import writers
 from holdfast.errors import AppendConflict
 from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation.fold import fold
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import FORMAT, Entry, PromptAccepted, SessionOpened
 from holdfast.session.request.validate import validate_request
 from holdfast.session.storage.database import APPLICATION
 from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows, read_copy
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.session.verify import verify
 from holdfast.ui.export.export import FORMS, session_document
 from polling import HANGS

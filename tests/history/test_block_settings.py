@@ -138,6 +138,29 @@ def test_a_marker_is_as_the_provider_knows_it(mark: Json) -> None:
     assert list(ttls(repaired(document).document)) == (["5m"] if "ttl" in mark else [])
 
 
+FOUR = [text(word, PLAIN) for word in "abcd"]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (request(user(*FOUR), **PLAIN), ["messages[0].content[0]"]),
+        (request(user(*FOUR[:3], text("e"))), []),
+        (request(user(*FOUR[:3], text("e")), **PLAIN), []),
+        (
+            request(user(*FOUR[:2], text("e")), system=[text("s", PLAIN), text("t", PLAIN)], **PLAIN),
+            ["messages[0].content[0]"],
+        ),
+        (request(user(text("e")), system=FOUR, **PLAIN), ["system[0]"]),
+    ],
+)
+def test_the_marker_of_the_whole_request_is_one_of_the_four(document: Json, expected: list[str]) -> None:
+    assert places(document, "too-many-cache-marks") == expected
+    done = repaired(document)
+    assert len(list(ttls(done.document))) == min(4, len(list(ttls(document))))
+    assert as_object(done.document).get("cache_control") == document.get("cache_control")
+
+
 MARKS = st.sampled_from([None, HOUR, FIVE, PLAIN])
 
 

@@ -44,3 +44,17 @@ def test_the_size_of_a_jpeg_is_found_behind_other_data(before: int) -> None:
     data = base64.b64encode(b"\xff\xd8" + other + size + b"\0" * 200_000).decode()
     found = inspect_base64("image/jpeg", data)
     assert (found.found, found.width, found.height) == ("image/jpeg", 9_000, 3_000)
+
+
+@pytest.mark.parametrize("profile", ["openai-chat"])
+def test_a_sound_of_chat_is_base64_alone(profile: str) -> None:
+    """A data URL is refused there (UKGovernmentBEIS/inspect_ai#1512)."""
+    source = {"data": "data:audio/wav;base64,UklGRg==", "format": "wav"}
+    message: Json = {"role": "user", "content": [{"type": "input_audio", "input_audio": source}]}
+    assert [each.rule for each in check([message], format="openai-chat", profile=profile)] == ["media-invalid"]
+    done = repair([message], format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert done.messages == [
+        {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}]}
+    ]
+    assert check(done.messages, format="openai-chat", profile=profile) == []

@@ -421,3 +421,65 @@ def test_a_text_that_is_none_in_a_result_with_an_error_is_repaired(profile: str,
         pictures = [each for each in content if each is PICTURES["Anthropic"]]
         assert len(list(shown(done.messages, "anthropic"))) == len(pictures)
         assert WORDS in json.dumps(done.messages) or len(content) == 1 or pictures
+
+
+@pytest.mark.parametrize("profile", ["openai-chat", "openai-compatible"])
+def test_the_images_of_an_answer_of_openrouter_go_to_the_user(profile: str) -> None:
+    """It answers with a field `images`, which no provider reads when it comes back."""
+    image: Json = {"type": "image_url", "image_url": {"url": URL}}
+    answer: Json = {"role": "assistant", "content": "here", "images": [image]}
+    messages: list[Json] = [{"role": "user", "content": "x"}, answer, {"role": "user", "content": "y"}]
+    assert {each.rule for each in check(messages, format="openai-chat", profile=profile)} == {
+        "block-misplaced",
+        "unknown-field",
+    }
+    done = repair(messages, format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert "images" not in as_object(done.messages[1])
+    assert "follows in the user's message" in str(as_object(done.messages[1])["content"])
+    assert image in as_array(as_object(done.messages[2])["content"])
+    alone = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "images": [image]}]
+    assert URL in json.dumps(repair(alone, format="openai-chat", profile=profile).messages)
+
+
+FILE: Json = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQK"}}
+
+
+@pytest.mark.parametrize(
+    ("profile", "moves"), [("openai-chat", True), ("mistral", False), ("openai-compatible", False)]
+)
+def test_a_file_in_a_result_of_chat_goes_where_files_are_known(profile: str, *, moves: bool) -> None:
+    call: Json = {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[Json] = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "f", "tool_call_id": "abcdefghi", "content": [{"type": "text", "text": "a"}, FILE]},
+    ]
+    assert "foreign-content" in {each.rule for each in check(messages, format="openai-chat", profile=profile)}
+    done = repair(messages, format="openai-chat", profile=profile)
+    assert done.remaining == ()
+    assert any("no files in a result" in edit.sentence for edit in done.edits) is moves
+    users = [as_object(each)["content"] for each in done.messages if as_object(each)["role"] == "user"]
+    assert (FILE in as_array(users[-1])) is moves
+    assert "a.pdf" in json.dumps(done.messages)
+
+
+def test_an_image_that_a_tool_of_openai_made_goes_to_the_user_of_another_server() -> None:
+    made: Json = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG}
+    messages: list[Json] = [
+        {"role": "user", "content": "draw"},
+        {**made, "revised_prompt": "a cat"},
+        {"role": "user", "content": "now a dog"},
+    ]
+    assert check(messages, format="openai-responses") == []
+    assert [each.rule for each in check(messages, format="openai-responses", profile="openai-compatible")] == [
+        "foreign-content"
+    ]
+    done = repair(messages, format="openai-responses", profile="openai-compatible")
+    assert done.remaining == ()
+    parts = [part for each in done.messages for part in as_array(as_object(each)["content"])]
+    assert {"type": "input_image", "image_url": URL} in parts
+    assert "a cat" in json.dumps(done.messages)
+    blind = repair(messages, format="openai-responses", profile="openai-compatible", text_only=True)
+    assert blind.remaining == ()
+    assert "input_image" not in json.dumps(blind.messages)

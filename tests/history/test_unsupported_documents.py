@@ -58,6 +58,10 @@ SIGNED: list[object] = [
     {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a"}}}]},
 ]
 HELLO: list[object] = [{"role": "user", "content": "x"}]
+PAI: list[object] = [
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "x"}]},
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "y"}]},
+]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +150,24 @@ def test_tools_are_names_or_declarations() -> None:
     assert check(called, format="openai-chat", tools=declared) == as_names
     with pytest.raises(UsageError, match="'tools' has no names"):
         check(called, format="openai-chat", tools=cast("Any", [{"name": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("document", "named", "real"),
+    [
+        (SIGNED, "openai-chat", "gemini"),
+        (SIGNED, "anthropic", "gemini"),
+        ([*HELLO, {"role": "assistant", "content": "y"}], "gemini", "openai-chat"),
+        ([*HELLO, {"role": "assistant", "content": "y"}], "pydantic-ai", "openai-chat"),
+        (PAI, "anthropic", "pydantic-ai"),
+    ],
+)
+def test_a_supported_format_named_as_another_is_refused_with_its_name(
+    document: list[object], named: str, real: str
+) -> None:
+    for read in (check, repair):
+        with pytest.raises(DamageError, match=f"in the format {named}: .* in the format {real}"):
+            read(document, format=named)
+    assert repair(document, format=real).remaining == ()
+    assert repair(document[:1], format=named).edits  # one message may be a damaged one
+    assert repair(document, format=named, frozen=len(document)).messages == document

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
 
-from holdfast.system.confinement.machine import credential_masks, toolchain_folders
+from holdfast.system.confinement.credential_places import closed_to_others, credential_masks
+from holdfast.system.confinement.machine import toolchain_folders
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets
 from holdfast.tools.workspace.command_files import disk_surroundings
+from skips import needs
 
 SECRETS = """
 .env .env.local .ENV.production ..env prod.env docker/db.env key.pem a/server.key AuthKey_X.p8 id_rsa id_ed25519
-deploy_key
+deploy_key .envrc .envrc.local
 .aws/config .aws/credentials .kube/config .kube/cache/x .docker/config.json .ssh/id .gnupg/x kubeconfig dev.kubeconfig
 credentials.json .credentials secrets.yaml .secrets .streamlit/secrets.toml my-service-account.json .npmrc .pypirc
 a.tfstate terraform.tfstate.1700.backup prod.auto.tfvars .dev.vars .vault_pass .bash_history .viminfo .pgpass
@@ -22,10 +26,10 @@ a.tfstate terraform.tfstate.1700.backup prod.auto.tfvars .dev.vars .vault_pass .
 """
 
 PUBLIC = """
-.env.example .env.local.sample example.env test.env .envrc credentials.py secrets.py secret.ts environment.yml env.py
+.env.example .env.local.sample example.env test.env credentials.py secrets.py secret.ts environment.yml env.py
 .ssh/config .ssh/known_hosts .ssh/known_hosts.old id_rsa.pub .aws.md cacert.pem config .git/config src/config.json
 auth.json settings.xml gradle.properties notes.md~ a.py.bak keys.py monkey key.txt serviceaccount.yaml.md
-token.py history
+token.py history .envrc.example .environment .envy
 """
 
 
@@ -86,3 +90,68 @@ def test_very_many_packages_are_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     found = disk_surroundings().below(str(tmp_path), False)  # noqa: FBT003 - of a lookup
     assert (found.is_complete, found.seen_names) == (True, 2)
+
+
+def test_a_program_folder_shows_its_parent_unless_that_is_secret_or_of_all_programs(tmp_path: Path) -> None:
+    for name in ("tool/bin", ".docker/bin", ".local/bin", ".local/share/bin", ".config/bin"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    path = ":".join(f"{tmp_path}/{name}/bin" for name in ("tool", ".docker", ".local", ".local/share", ".config"))
+    path += f":{tmp_path}/.config:{tmp_path}/.docker"
+    shown = toolchain_folders({"PATH": path}, str(tmp_path), roots=(), secret=(str(tmp_path / ".docker"),))
+    expected = {"tool", ".docker/bin", ".local/bin", ".local/share/bin", ".config/bin"}
+    assert set(shown) == {str(tmp_path / name) for name in expected}
+
+
+def test_credentials_that_a_variable_moves_are_masked_where_they_are(tmp_path: Path) -> None:
+    names = (
+        "cargo/credentials.toml",
+        "cargo/bin/x",
+        "cfg/GH/hosts.yml",
+        "cfg/app/x",
+        "kube/one",
+        "kube/two",
+        "ws/key.json",
+    )
+    for name in (*names, "home/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    environ = {
+        "CARGO_HOME": f"{tmp_path}/cargo",
+        "XDG_CONFIG_HOME": f"{tmp_path}/cfg",
+        "KUBECONFIG": f"{tmp_path}/kube/one:{tmp_path}/kube/two:relative",
+        "GOOGLE_APPLICATION_CREDENTIALS": f"{tmp_path}/ws/key.json",
+        "GNUPGHOME": f"{tmp_path}/home",
+        "DOCKER_CONFIG": "/",
+    }
+    masks = credential_masks(f"{tmp_path}/home", environ, roots=(f"{tmp_path}/ws",))
+    found = {mask.path for mask in masks if mask.path.startswith(f"{tmp_path}/") or mask.path == "/"}
+    assert found == {f"{tmp_path}/{name}" for name in ("cargo/credentials.toml", "cfg/GH", "kube/one", "kube/two")}
+
+
+def test_the_home_that_the_system_has_for_the_user_counts_beside_another_one(tmp_path: Path) -> None:
+    here = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    there = [name for name in CREDENTIALS_AT_HOME if os.access(here / name, os.R_OK)]
+    masked = {mask.path for mask in credential_masks(str(tmp_path))}
+    assert {os.path.realpath(here / name) for name in there} <= masked  # may be empty: a home without credentials
+
+
+def test_what_a_system_keeps_from_its_users_is_found_and_looked_for_again_when_a_name_comes(tmp_path: Path) -> None:
+    modes = {"open/file": 0o644, "open/closed": 0o640, "open/empty": 0o600, "keys/file": 0o644, "net/wifi": 0o600}
+    for name, mode in modes.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("" if name.endswith("empty") else "x")
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "keys").chmod(0o710)
+    (tmp_path / "link").symlink_to("open/closed")
+    expected = [f"{tmp_path}/{name}" for name in ("keys", "net/wifi", "open/closed")]
+    assert list(closed_to_others(str(tmp_path))) == expected
+    (tmp_path / "open/later").write_text("x")
+    (tmp_path / "open/later").chmod(0o600)
+    assert list(closed_to_others(str(tmp_path))) == [*expected, f"{tmp_path}/open/later"]
+
+
+@needs("root")
+def test_root_has_a_mask_for_what_in_etc_only_root_may_read() -> None:
+    masked = {mask.path for mask in credential_masks("/nowhere")}
+    assert set(closed_to_others("/etc")) <= masked
+    assert "/etc/shadow" in masked

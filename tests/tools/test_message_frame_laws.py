@@ -70,6 +70,12 @@ def test_nothing_hostile_takes_long(raw: bytes) -> None:
     assert time.process_time() - began < 2
 
 
+def test_of_a_message_of_many_values_the_beginning_is_read() -> None:
+    values = b"[" + b"0," * MOST_VALUES + b"0]"
+    assert message_frame(b'{"id":3,"method":"a","params":' + values + b"}") == MessageFrame(3, has_method=True)
+    assert message_frame(b'{"params":' + values + b',"id":3,"method":"a"}') == MessageFrame(None, has_method=False)
+
+
 def test_a_message_of_many_values_is_too_complex_and_a_long_text_is_not() -> None:
     assert is_too_complex(b"[" + b"0," * MOST_VALUES + b"0]")
     assert is_too_complex(b"[" * (MOST_VALUES + 2))

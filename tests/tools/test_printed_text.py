@@ -40,6 +40,12 @@ FRAMES = "".join(f"\rprogress {number}" for number in range(1, 2001))
         ("".join(f"row {n}\n" for n in range(300)) + "\x1b[999Atop\n", None),
         ("\x1b7\x1b[24;0f\x1b[42mProgress: [ 10%]\x1b[49m [##..] \x1b8Unpacking x\n", "Unpacking x\n"),
         ("\x1b[sa word\x1b[u\n", "a word\n"),
+        ("built\n" + "".join(f"\x1b[H\x1b[2J\x1b[3Jframe {n}\nrow\n" for n in range(900)), "built\nframe 899\nrow\n"),
+        ("".join(f"\x1b[H\x1b[Jframe {n}\n" for n in range(9)) + "\x1b[2Jdone\n", "done\n"),
+        ("begun" + "".join(f"\x1bcframe {n}\n" for n in range(9)) + "\x1b[H\x1b[2J", "begun\nframe 8\n"),
+        ("an error\n\x1b[H\x1b[2Jbuilt\n", "an error\nbuilt\n"),
+        ("a\x1b[2Jb\x1b[2Jc\x1b[2Jd", "ad"),
+        ("H\x1b[J" * 9, "H" * 9),
     ],
 )
 def test_it_is_what_a_line_printer_keeps(text: str, shown: str | None) -> None:

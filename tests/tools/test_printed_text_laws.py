@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.tools.printed_text import FEWEST, printed_text
 from laws import law
 
-ANYTHING = st.text(st.sampled_from("ab \n\r\b\x1b[]0;31mKGAJF78\x07\t\x00é"), max_size=60)
+ANYTHING = st.text(st.sampled_from("ab \n\r\b\x1b[]0;31mKGAJF78Hc2\x07\t\x00é"), max_size=60)
 PLAIN = st.text(st.characters(exclude_categories=("Cc", "Cs"), include_characters="\n\t"), max_size=80)
 
 
@@ -18,6 +18,7 @@ PLAIN = st.text(st.characters(exclude_categories=("Cc", "Cs"), include_character
 @given(ANYTHING)
 @example("\x1b[31mred\x1b[0m\r\n")
 @example("\x1b")
+@example("a\x1bcb\x1bcc\x1bc\x1b[Hd")
 @example("a\n\x1b[Ab\n\x1b[A\x1b[J")
 def test_nothing_is_left_that_a_terminal_acts_on(text: str) -> None:
     shown = printed_text(text)

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import confined_session
-from holdfast.errors import UsageError
+from holdfast.errors import StateError, UsageError
+from holdfast.fleet.places.git_command import git as places_git
 from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
 from holdfast.system.confinement.description import Confinement, LevelUnavailable, SystemView
 from holdfast.system.confinement.launch import confined_launch
-from holdfast.system.trusted_programs import trusted_program
+from holdfast.system.trusted_programs import trusted_program, trusted_search_path
 from holdfast.tools.builtin.grep import GrepTool
 from holdfast.tools.tool import Workspace
 from holdfast.ui.tui.environment.status_command import StatusCommand
@@ -115,3 +116,23 @@ def test_without_a_trusted_bubblewrap_nothing_is_confined_by_another() -> None:
     described = Confinement("read", "/r", ("/r",), "/t", "/m", "/h", SystemView((), (), ()), bubblewrap="")
     with pytest.raises(LevelUnavailable, match="outside of the workspace"):
         confined_launch(described, "bwrap", {})
+
+
+def test_what_a_program_starts_by_its_name_lies_outside_too(tmp_path: Path) -> None:
+    (tmp_path / "ws/bin").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("ws/bin")
+    search = f"{tmp_path}/ws/bin:/usr/bin:bin::{tmp_path}/link:{tmp_path}/other:."
+    assert trusted_search_path(tmp_path / "ws", environ={"PATH": search}) == f"/usr/bin:{tmp_path}/other"
+
+
+def test_git_of_a_place_and_what_it_starts(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = trap.parent / "clones/one.git"
+    folder.mkdir(parents=True)
+    assert places_git(folder, "init", "--quiet", "--bare", str(folder), places=trap.parent) == ""
+    assert places_git(folder, "config", "core.bare", places=trap) == "true"
+    places_git(folder, "-c", "alias.x=!ls >/dev/null", "x", places=trap)
+    assert marks(trap) == []
+    monkeypatch.setenv("PATH", str(trap / "bin"))
+    with pytest.raises(StateError, match="outside of the sessions' folders"):
+        places_git(folder, "version", places=trap)
+    assert marks(trap) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.ui.main import COMMANDS
+from holdfast.ui.command_table import COMMANDS
 from holdfast.ui.startup.arguments import parser
 from holdfast.ui.tui.command_parser import SLASH_COMMANDS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.ui.commands.completion import COMPLETED_COMMANDS
-from holdfast.ui.main import COMMANDS, main
+from holdfast.ui.command_table import COMMANDS
+from holdfast.ui.main import main
 from holdfast.ui.startup.first_prompt import parsed_arguments
 from polling import HANGS
 from skips import needs
@@ -54,6 +54,10 @@ def test_programs_are_started_so_that_ctrl_z_cannot_freeze_the_shell(tmp_path: P
         ('exec "$@" <&- >&- 2>&-', ASK, 2, ""),
         pytest.param('exec "$@" 2>/dev/full', ASK, 2, "", marks=full),
         pytest.param('exec "$@" >/dev/full', ("sessions", "list"), 1, "No space left on device", marks=full),
+        *(
+            pytest.param('PYTHONUNBUFFERED=1 exec "$@" >/dev/full', words, 1, "Cannot write to standard", marks=full)
+            for words in (("--version",), ("sessions", "list"), ("config",), ("completion", "bash"))
+        ),
     ],
 )
 def test_streams_that_are_closed_or_full(
@@ -139,8 +143,4 @@ def test_words_that_belong_to_no_option_are_the_first_prompt() -> None:
         (["explain this"], "explain this"),
         ([], ""),
     ):
-        assert parsed_arguments(words, COMMANDS).first_prompt == prompt
-
-
-def test_the_commands_are_those_that_are_completed() -> None:
-    assert set(COMMANDS) == set(COMPLETED_COMMANDS)
+        assert parsed_arguments(words, tuple(COMMANDS)).first_prompt == prompt

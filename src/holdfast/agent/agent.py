@@ -161,6 +161,11 @@ class Agent:
         self.permissions.use(mode)
 
     @property
+    def busy(self) -> bool:
+        """Return whether a turn, a compaction or a rewind runs."""
+        return self._operation is not None
+
+    @property
     def conversation(self) -> Conversation:
         """Return the current conversation."""
         return self.journal.conversation
@@ -282,6 +287,16 @@ class Agent:
         if self._operation is not None:
             await self._operation.begun.wait()
         return self.turn is not None
+
+    @property
+    def stopping(self) -> bool:
+        """Return whether the running turn was asked to end."""
+        return self.turn is not None and self.turn.stop.cause is not None
+
+    async def wait_for_end(self) -> None:
+        """Wait until the turn, the compaction or the rewind that runs has ended."""
+        if self._operation is not None:
+            await self._operation.over.wait()
 
     async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
         """Run the user's own command, also during a turn, and return how it ended. `stop` ends it.

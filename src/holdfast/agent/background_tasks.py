@@ -223,6 +223,7 @@ class BackgroundTasks:
             emit=printed,
             report_process=runs,
             may_read=of_call.may_read,
+            has_read_rules=of_call.has_read_rules,
             confined=of_call.confined,
             by_user=of_call.by_user,
         )
@@ -365,7 +366,7 @@ async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
 
 
 def _printed(output: str) -> str:
-    from holdfast.tools.printed_text import printed_text  # noqa: PLC0415 - when there is a task
+    from holdfast.tools.printed_text import printed_text
 
     return printed_text(output)
 

@@ -61,9 +61,13 @@ class JournalWriter:
         """Return the current conversation."""
         return self.fold.conversation()
 
+    def stored(self) -> Reading:
+        """Return what the journal holds now."""
+        return self._store.read()
+
     def entries(self) -> Iterator[Entry]:
         """Yield the journal's entries."""
-        return (record.entry for record in self._store.read().records)
+        return (record.entry for record in self.stored().records)
 
     def new_id(self, letter: str) -> str:
         """Return an id for the next entry, unique in this session. Calls have ids of another kind."""

@@ -41,7 +41,7 @@ def moved_summary(summary: SessionSummary, to: Path, by: MovedBy) -> SessionSumm
 
 
 def _refuse_running_tasks(reading: Reading, session: str) -> None:
-    from holdfast.tools.process.process_table import boot, running_process  # noqa: PLC0415 - only for a move
+    from holdfast.tools.process.process_table import boot, running_process
 
     for task in fold(record.entry for record in reading.records).open_tasks:
         process = task.process

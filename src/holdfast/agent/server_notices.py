@@ -18,7 +18,7 @@ def failures(
 
     `reported` and `now` have the reasons by the servers' names; `now` has "" for a server that works.
     """
-    from holdfast.tools.mcp.tool_names import server_of  # noqa: PLC0415 - if there are servers
+    from holdfast.tools.mcp.tool_names import server_of
 
     for server, reason in sorted(now.items()):
         if reason and _cause(reported.get(server, "")) != _cause(reason):
@@ -47,3 +47,19 @@ def _note(server: str, reason: str, tools: Sequence[str]) -> str:
     why = " ".join(reason.split()).rstrip(".")
     lost = f"Its tools cannot be called now: {', '.join(tools)}." if tools else "Its tools are not available."
     return f"[Note from holdfast: MCP server {server!r} failed: {why}. {lost}]"
+
+
+def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> str:
+    """Return the note for the model about new, changed and removed tools, "" if there are none."""
+    old, new = {each.name: each for each in before}, {each.name: each for each in after}
+    parts = (
+        ("new", [name for name in new if name not in old]),
+        ("changed", [name for name in new if name in old and new[name] != old[name]]),
+        ("not offered any more", [name for name in old if name not in new]),
+    )
+    changes = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+    return (
+        f"[Note from holdfast: the tools of MCP servers have changed. {changes[:1].upper()}{changes[1:]}.]"
+        if changes
+        else ""
+    )

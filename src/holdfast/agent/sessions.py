@@ -60,7 +60,7 @@ def create(  # noqa: PLR0913 - what a session begins with
     cwd, session = Path(cwd), session_id or catalog.new_id()
     folder = catalog.folder(session)
     with new_store(folder) as store:
-        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - when there is a session
+        from holdfast.tools.tool_choice import chosen_tools
 
         toolbox = LocalToolbox(cwd, folder, declared=chosen_tools(model) if tools is None else tools, remote=remote)
         opened = first_entry(session, cwd=cwd, model=model, toolbox=toolbox, system=system, instructions=instructions)
@@ -88,7 +88,7 @@ def new_store(folder: Path) -> Generator[SqliteStore]:
 
 
 def _remove(folder: Path) -> None:
-    from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - for a session that was not created
+    from holdfast.system.deletion import delete_tree
 
     with suppress(OSError):
         delete_tree(folder)
@@ -171,7 +171,7 @@ def move_session(catalog: Catalog, summary: SessionSummary, to: Path, by: MovedB
 
     Raises `SessionBusy` if another process holds it, `UsageError` if one of its tasks runs or its folder is unknown.
     """
-    from holdfast.agent.moved_session import moved_summary  # noqa: PLC0415 - few sessions are moved
+    from holdfast.agent.moved_session import moved_summary
 
     store = SqliteStore.open(catalog.folder(summary.id))
     try:
@@ -193,7 +193,7 @@ def _move(reading: Reading, summary: SessionSummary) -> tuple[Moved, ...]:
     """Return the entry of the move that `summary` asks for, if it does."""
     if summary.moved_by is None:
         return ()
-    from holdfast.agent.moved_session import move_entry  # noqa: PLC0415 - few sessions are moved
+    from holdfast.agent.moved_session import move_entry
 
     moved = move_entry(reading, summary, old=session_folder(reading))
     return () if moved is None else (moved,)
@@ -269,7 +269,7 @@ def fork(
     Works while another process holds the original. Nothing is open in the copy: running calls and pending questions
     stay with the original. All entries of the copy are written in one append: before it there is no session.
     """
-    from holdfast.session.transfer.fork import fork_entries  # noqa: PLC0415 - only a fork needs it
+    from holdfast.session.copies import fork_entries  # only a fork needs it
 
     cwd = _existing_directory(_directory_of(summary), summary.id)  # check this before there is a copy
     session = catalog.new_id()

@@ -145,7 +145,7 @@ def _sandbox_fault(entry: ServerEntry) -> str:
         )
     if not entry.network:
         return ""
-    from holdfast.tools.sandbox import is_host_pattern  # noqa: PLC0415 - for a confined server
+    from holdfast.tools.sandbox import is_host_pattern
 
     if len(entry.network) > MOST_HOSTS:
         return f"its `network` has more than {MOST_HOSTS} hosts."

@@ -43,7 +43,7 @@ class ProjectFile(msgspec.Struct, frozen=True):
         config = decoded(self.raw, ProjectConfig, name=str(self.path))
         if not config.allow.patterns:
             return config
-        from holdfast.tools.approval.patterns import unmatchable  # noqa: PLC0415 - tables, for a file that allows
+        from holdfast.tools.approval.patterns import unmatchable
 
         for pattern in config.allow.patterns:
             if why := unmatchable(pattern):

@@ -65,7 +65,7 @@ class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     addresses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from ipaddress import ip_network  # noqa: PLC0415 - 4 ms that most runs do not need
+        from ipaddress import ip_network  # 4 ms that most runs do not need
 
         for each in self.addresses:
             ip_network(each)
@@ -78,7 +78,7 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     address: str | None = None
 
     def __post_init__(self) -> None:
-        from holdfast.tools.web_search.backends import address_fault  # noqa: PLC0415 - only for those who search
+        from holdfast.tools.web_search.backends import address_fault
 
         if why := address_fault(self.service, self.address):
             raise ValueError(f"[search] cannot be used: {why}")

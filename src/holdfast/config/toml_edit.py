@@ -132,7 +132,7 @@ def _checked(new: str, expected: Mapping[str, object], advice: str) -> str:
     """Return the new text if it decodes to the expected settings."""
     try:
         right = bool(new or not expected) and tomllib.loads(new) == expected
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         right = False
     if not right:
         raise ConfigInvalid(f"Cannot change this config: it is laid out in an unusual way. {advice}")

@@ -51,7 +51,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Return `Edit`, whose module is imported with the other modules of repair."""
     if name == "Edit":
-        from holdfast.history.edits import Edit  # noqa: PLC0415 - see above
+        from holdfast.history.edits import Edit
 
         return Edit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -82,13 +82,15 @@ def check(
 
     `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
-    for a conversation of another program, which would be taken for damaged messages.
+    for a conversation of another program or format, which would be taken for damaged messages.
     """
-    from holdfast.history.foreign.lookalikes import refuse_lookalike  # noqa: PLC0415 - when a document is read
+    from holdfast.history.foreign.lookalikes import refuse_lookalike
+    from holdfast.history.foreign.other_formats import refuse_other_format
 
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
+        refuse_other_format(conversation.messages, conversation.form)
         return list(
             conversation.in_document(_rules.check_shape(conversation.shape, conversation.profile, hearsay=hearsay))
         )
@@ -112,11 +114,14 @@ def repair(
     """
     if frozen < 0:
         raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
-    from holdfast.history.foreign.lookalikes import refuse_lookalike  # noqa: PLC0415 - when a document is read
+    from holdfast.history.foreign.lookalikes import refuse_lookalike
+    from holdfast.history.foreign.other_formats import refuse_other_format
 
     try:
         refuse_lookalike(messages)
         conversation = _Conversation(messages, format, profile, request)
+        if not frozen:  # what was sent is in this format
+            refuse_other_format(conversation.messages, conversation.form)
         return _repaired(conversation, messages, frozen)
     except RecursionError as error:
         raise too_deep(messages) from error
@@ -136,10 +141,10 @@ def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Rep
         )
         if not remaining:
             return Repair(conversation.messages, messages, (), remaining)
-    from holdfast.history.edits import DropField  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.edit_positions import located  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.request import edits_of_request, repaired_request  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.text_limits import shorten_edits, with_shortened  # noqa: PLC0415 - see above
+    from holdfast.history.edits import DropField
+    from holdfast.history.repairs.edit_positions import located
+    from holdfast.history.repairs.request import edits_of_request, repaired_request
+    from holdfast.history.repairs.text_limits import shorten_edits, with_shortened
 
     new_messages = conversation.messages
     document, result = messages, conversation
@@ -271,7 +276,7 @@ class _Conversation:
         for at, raw in self.unsent.items():
             if at >= frozen:
                 messages[at] = raw
-        from holdfast.history.apply_edits import EditedMessages, apply  # noqa: PLC0415 - see above
+        from holdfast.history.apply_edits import EditedMessages, apply
 
         if not edits:
             return EditedMessages(messages, None)

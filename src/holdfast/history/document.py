@@ -15,6 +15,7 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.formats.format import Format, Json, is_array, is_object
 from holdfast.history.shape import Path, position
+from holdfast.typed_data import decode_fault
 
 _DATA = (dict, list, tuple, str, int, float, type(None))
 _SHOWN = 6  # steps of a path: enough to find the place
@@ -89,7 +90,7 @@ def _where(text: str, error: Exception) -> str:
             word.isdigit() and len(word) > sys.get_int_max_str_digits() > 0
         ):
             if isinstance(error, ValueError):
-                return f" at {_at(text, token.start())} ({error})"
+                return f" at {_at(text, token.start())} ({decode_fault(error)})"
         elif word in "[{":
             depth += 1
             deepest, place = max((deepest, place), (depth, token.start()))

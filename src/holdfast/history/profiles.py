@@ -104,7 +104,7 @@ OPENAI_CHAT = Profile(
     fields=MappingProxyType({"openai-chat": _CHAT_FIELDS}),
     unknown=unknown_kinds(
         openai_chat="assistant/untyped assistant/mistyped assistant/thinking user/bare-image tool/image_url"
-        " tool/bare-image user/video_url"
+        " tool/bare-image tool/file user/video_url"
     ),
 )
 OPENAI_RESPONSES = Profile(  # it pairs calls and outputs anywhere: adjacency is not required

@@ -61,14 +61,14 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
     if not found:
         return ()
     # These imports take 20 ms, which a check or a valid conversation never needs.
-    from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.call_limit import split_edits  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.content import content_edits  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.draft import arrange  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.endings import ending_edits  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.moves import move_edits  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.order import Turns  # noqa: PLC0415 - see above
-    from holdfast.history.repairs.pairing import id_edits, result_edits  # noqa: PLC0415 - see above
+    from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId
+    from holdfast.history.repairs.call_limit import split_edits
+    from holdfast.history.repairs.content import content_edits
+    from holdfast.history.repairs.draft import arrange
+    from holdfast.history.repairs.endings import ending_edits
+    from holdfast.history.repairs.moves import move_edits
+    from holdfast.history.repairs.order import Turns
+    from holdfast.history.repairs.pairing import id_edits, result_edits
 
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),

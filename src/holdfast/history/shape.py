@@ -222,8 +222,14 @@ NO_USER = "(No message of the user is recorded here.)"
 NO_RESPONSE = "(No response is recorded here.)"
 """Placeholders for messages that a provider requires."""
 
-PICTURES_IN_RESULTS = frozenset({"tool/image_url", "tool/bare-image"})
-"""The names of images in results, which may go to a user's message."""
+PICTURES_IN_RESULTS = frozenset({"tool/image_url", "tool/bare-image", "tool/file"})
+"""The names of images and files in results, which may go to a user's message."""
+
+GENERATED = "An image that a provider's own tool made"
+"""The label of such an image, where it goes to a message of the user."""
+
+NO_FILES = "user/file"
+"""A file in a result has this name too: for a provider that does not know it, it cannot move."""
 
 _MADE_UP = frozenset(
     {

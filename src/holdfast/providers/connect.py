@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable
@@ -16,6 +17,9 @@ from holdfast.system.threads import in_daemon
 
 if TYPE_CHECKING:
     import httpx2
+
+_THROUGH_PYDANTIC_AI = "holdfast.providers.pydantic_ai.inferred_model:infer"
+"""What makes the model of an endpoint that pydantic-ai speaks to: an extra, and its import takes a second."""
 
 
 async def connect(target: ModelEndpoint, limits: Limits | None = None, *, log: HttpObserver | None = None) -> Model:
@@ -44,15 +48,15 @@ def open_model(
     """
     if target.provider.through_pydantic_ai:
         return _pydantic_ai_model(target)
-    from holdfast.providers.http_model import create_http_model  # noqa: PLC0415 - imported when a request needs it
-    from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - imported when a request needs it
+    from holdfast.providers.http_model import create_http_model
+    from holdfast.providers.protocols import protocol_of
 
     return create_http_model(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
 
 
 def _pydantic_ai_model(target: ModelEndpoint) -> Model:
     try:
-        from holdfast.providers.pydantic_ai.inferred_model import infer  # noqa: PLC0415 - an extra, and it takes a second
+        infer = cast("Callable[[ModelEndpoint], Model]", resolve_name(_THROUGH_PYDANTIC_AI))
     except ModuleNotFoundError as error:
         raise ModelUnusable(
             f"Model {target.name!r} needs pydantic-ai: the module {error.name!r} is not installed. "
@@ -67,10 +71,10 @@ def preload(target: ModelEndpoint) -> None:
     def import_modules() -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
             if target.provider.through_pydantic_ai:
-                import holdfast.providers.pydantic_ai.inferred_model  # noqa: PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
+                resolve_name(_THROUGH_PYDANTIC_AI)
             else:
-                import holdfast.providers.http_model  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - the point of it
-                from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - the point of this function
+                import holdfast.providers.http_model  # noqa: F401 # pyright: ignore[reportUnusedImport] - the point of it
+                from holdfast.providers.protocols import protocol_of  # the point of this function
 
                 protocol_of(target.provider.kind)
 

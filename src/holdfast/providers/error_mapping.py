@@ -142,7 +142,7 @@ def _failure(name: str, status: int | None, payload: object, *, retry_after: flo
 
 def find_row(codes: Collection[str], text: str, status: int | None) -> RefusalRow | None:
     """Return the row of the table of refusals that knows an error, None if none does."""
-    from holdfast.providers.refusals.table import find_refusal  # noqa: PLC0415 - its patterns take 10 ms, for an error
+    from holdfast.providers.refusals.table import find_refusal  # its patterns take 10 ms, for an error
 
     return find_refusal(codes, text, status)
 
@@ -237,7 +237,7 @@ def explanation_of(payload: object) -> str:
         text = str(payload).strip() if payload else ""
         if not text.startswith("<"):
             return text
-        from holdfast.providers.refusals.web_pages import is_web_page, page_title  # noqa: PLC0415 - only for a page
+        from holdfast.providers.refusals.web_pages import is_web_page, page_title
 
         return page_title(text) if is_web_page(text) else text
     explanation = str(error.get("error") or error.get("message") or error.get("detail") or error).strip()

@@ -58,7 +58,7 @@ def new_client(limits: Limits, address: str) -> httpx2.AsyncClient:
 def _transport(route: Route, trusted: ssl.SSLContext) -> httpx2.AsyncHTTPTransport:
     if not route.is_socks:
         return httpx2.AsyncHTTPTransport(verify=trusted, proxy=route.proxy or None)
-    from holdfast.providers.network.socks_transport import SocksTransport  # noqa: PLC0415 - for the few who have one
+    from holdfast.providers.network.socks_transport import SocksTransport
 
     return SocksTransport(route.proxy, verify=trusted)
 

@@ -186,7 +186,7 @@ class HttpModel:
             if len(body) > sse.LONGEST_EVENT:
                 raise _too_long("response")
         if not body.startswith(b"{"):
-            from holdfast.providers.refusals.plain_body import expect_json  # noqa: PLC0415 - only for what is none
+            from holdfast.providers.refusals.plain_body import expect_json
 
             expect_json(self.name, bytes(body))
         for event in reader.document(bytes(body)):
@@ -227,7 +227,7 @@ class HttpModel:
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if plain:
-            from holdfast.providers.refusals.plain_body import events_of_plain  # noqa: PLC0415 - only for what is none
+            from holdfast.providers.refusals.plain_body import events_of_plain
 
             for event in events_of_plain(self.name, bytes(plain), reader):
                 yield event
@@ -277,7 +277,7 @@ def secrets_for(target: ModelEndpoint) -> tuple[str, ...]:
 
 def user_agent() -> str:
     """Return how holdfast names itself to servers."""
-    from holdfast import __version__  # noqa: PLC0415 - the package's root must not import its modules in a circle
+    from holdfast import __version__  # the package's root must not import its modules in a circle
 
     return f"holdfast/{__version__}"
 

@@ -186,7 +186,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True):
     @property
     def facts(self) -> ModelFacts:
         """Return the facts about the model, from the user's config and the table of models."""
-        from holdfast.providers.model_table import facts_of  # noqa: PLC0415 - read when a request is made
+        from holdfast.providers.model_table import facts_of
 
         overrides = {self.name: self.provider.overrides_of(self.model)}
         return facts_of(self.name, kind=self.provider.kind, overrides=overrides)

@@ -1,17 +1,19 @@
 """The sessions in one root folder: their ids, and a summary of each for lists.
 
-A summary comes from the cache `about.json`, which is used only while the journal's files have not changed since.
-A damaged session is listed with its damage, never hidden.
+A summary comes from the index of the root, or from the cache `about.json` in the session's folder. Each is used only
+while the journal's files have not changed since. A damaged session is listed with its damage, never hidden.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,16 +27,29 @@ from holdfast.session.journal.entries import (
     SessionOpened,
     Titled,
 )
-from holdfast.session.journal.store import Reading
+from holdfast.session.journal.store import StoredEntry
 from holdfast.session.session_id import is_session_id
 from holdfast.session.storage.unfinished_sessions import has_blobs, is_nothing
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, is_abandoned, replace_file
 from holdfast.typed_data import decode_json
 
+if TYPE_CHECKING:
+    from holdfast.session.session_index import IndexedSession
+
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no letters that sound or look alike
 _AGAIN = re.compile(r"(?<=^\d{8}-\d{4}-\w{4})-\d+$")
 _NAMED = 5
+
+
+def _kind(entry: type[msgspec.Struct]) -> str:
+    return str(entry.__struct_config__.tag)
+
+
+_NAMING_KINDS = tuple(map(_kind, (SessionOpened, Moved, ModelChanged, Titled)))
+LARGE = 4 << 20
+"""Bytes of a session from which on a list reads only the entries that name it, and verifies no others."""
+
 Stamp = tuple[tuple[int, int], ...]
 """What identifies the state of a journal without reading it: modification time and size of each of its files."""
 TRASH = "trash"
@@ -104,8 +119,9 @@ class Catalog:
         Raises `SessionUnknown`, naming similar ids, or `StateError` if its folder cannot be read. With `free`, raises
         `SessionBusy` if another process holds it, before reading anything.
         """
-        ids = self._ids()
-        matches = [session] if session in ids else [name for name in ids if session and name.startswith(session)]
+        exact = is_session_id(session) and self.has_session(session)
+        ids = [session] if exact else self._ids()
+        matches = [session] if exact else [name for name in ids if session and name.startswith(session)]
         if len(matches) == 1:
             try:
                 return _summary(self.folder(matches[0]), free=free)
@@ -117,7 +133,7 @@ class Catalog:
         if matches:
             problem, near = f"is ambiguous: {len(matches)} IDs begin with it", matches
         else:
-            import difflib  # noqa: PLC0415 - only an error needs it
+            import difflib
 
             problem, near = "does not exist", difflib.get_close_matches(session, ids, n=_NAMED, cutoff=0.5) or ids
         message = f"Session {session!r} {problem} (expected an ID or the beginning of one)."
@@ -138,7 +154,7 @@ class Catalog:
 
         The ID is "" if none is newer. Raises `SessionBusy` if every session there is held; then nothing was read.
         """
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         first_busy: SessionBusy | None = None
         newer = ""
@@ -159,12 +175,73 @@ class Catalog:
 
     def all(self) -> tuple[SessionSummary, ...]:
         """Return every session, most recently used first."""
-        summaries = [_summary_or_damage(self.folder(session)) for session in self._ids()]
-        return tuple(sorted(summaries, key=lambda summary: (summary.modified, summary.id), reverse=True))
+        return tuple(summary for summary, _ in self.stamped())
+
+    def stamped(self) -> list[tuple[SessionSummary, Stamp]]:
+        """Return every session, most recently used first, each with the stamp that its journal had before it was read.
+
+        The stamp is empty if the summary must not be kept.
+        """
+        from holdfast.session.session_index import has_rested, index_path, read_index, write_index
+
+        now = self._now()
+        known = read_index(index_path(self._root))
+        indexed: dict[str, IndexedSession] = {}
+        found: list[tuple[SessionSummary, Stamp]] = []
+        for session in self._named():
+            stamp = _stamp_or_none(self._root, session)
+            if stamp and (same := known.get(session)) is not None and same.stamp == stamp:
+                indexed[session] = same
+                found.append((_indexed_summary(session, same), stamp))
+            elif self.has_session(session):
+                summary = _summary_or_damage(self.folder(session))
+                if stamp is None or summary.damage or not has_rested(stamp, now):
+                    stamp = ()
+                else:
+                    indexed[session] = _index_entry(summary, stamp, size=summary.bytes)
+                found.append((summary, stamp))
+        if indexed != known:
+            write_index(index_path(self._root), indexed)
+        return sorted(found, key=lambda each: (each[0].modified, each[0].id), reverse=True)
+
+    def restamped(
+        self, session: str, known: tuple[SessionSummary, Stamp] | None
+    ) -> tuple[SessionSummary, Stamp] | None:
+        """Return one session as `stamped` does, None if there is none. What is `known` holds while its stamp does."""
+        from holdfast.session.session_index import has_rested
+
+        now, stamp = self._now(), _stamp_or_none(self._root, session)
+        if known is not None and stamp and stamp == known[1]:
+            return known
+        if not self.has_session(session):
+            return None
+        summary = _summary_or_damage(self.folder(session))
+        return summary, stamp if stamp and has_rested(stamp, now) else ()
+
+    def live_summary(self, session: str, records: Sequence[StoredEntry]) -> SessionSummary:
+        """Return the summary of a session whose entries are known, without reading them."""
+        folder = self.folder(session)
+        stamp = self.stamp(session)
+        return _indexed_summary(session, _index_entry(_summarized(folder, records, stamp), stamp, size=0))
+
+    def stamp(self, session: str) -> Stamp:
+        """Return the stamp of the journal of a session that a list has, an empty one if it cannot be read."""
+        return _stamp_or_none(self._root, session) or ()
+
+    def folder_time(self) -> int:
+        """Return when a session came or went last, in nanoseconds since the epoch; 0 if there never was one."""
+        try:
+            return self._root.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def ids(self) -> list[str]:
         """Return the id of every session, newest first, without reading any."""
         return self._ids()
+
+    def names(self) -> set[str]:
+        """Return the names of all folders that may hold a session, without looking into any."""
+        return set(self._named())
 
     def summary(self, session: str) -> SessionSummary:
         """Return the summary of the session with exactly that id, with its damage if it cannot be read."""
@@ -175,7 +252,7 @@ class Catalog:
 
         Raises `SessionBusy` if another process holds it, `StateError` if it cannot be moved. Nothing is deleted.
         """
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return move_folder(self.folder(session), self._trash)
 
@@ -199,13 +276,18 @@ class Catalog:
             raise UsageError(
                 f"Session {found.id!r} cannot be restored: there is a session {again!r} now. Delete or rename that one."
             )
-        from holdfast.session.trash import move_folder  # noqa: PLC0415 - a list moves nothing
+        from holdfast.session.trash import move_folder
 
         return self.find(move_folder(self._trash / found.id, self._root, name=again).name)
 
     @property
     def _trash(self) -> Path:
         return self._root.with_name(TRASH)
+
+    @property
+    def word_index(self) -> Path:
+        """Return the path of the index of all words."""
+        return self._root.with_name(f"{self._root.name}.words")
 
     def note(self, opened: SessionOpened) -> None:
         """Write the summary of a new session, so that a list need not read its journal."""
@@ -223,8 +305,12 @@ class Catalog:
 
     def _ids(self) -> list[str]:
         """Return the ids, newest first, without folders that never held a journal."""
+        return sorted(filter(self.has_session, self._named()), reverse=True)
+
+    def _named(self) -> list[str]:
+        """Return the names of the folders that may hold a session."""
         try:
-            folders = list(self._root.iterdir())
+            names = os.listdir(self._root)  # noqa: PTH208 - thousands of names, and a path for each takes longer
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -232,8 +318,7 @@ class Catalog:
                 f"Folder {str(self._root)!r} cannot be read: {error.strerror}. "
                 "Fix its permissions, or set HOLDFAST_HOME to another folder."
             ) from error
-        named = (folder.name for folder in folders if is_session_id(folder.name))
-        return sorted(filter(self.has_session, named), reverse=True)
+        return [name for name in names if is_session_id(name)]
 
     def has_session(self, session: str) -> bool:
         """Return whether there is a session with exactly that id. What a killed creation left is removed."""
@@ -244,9 +329,9 @@ class Catalog:
 
     def _remove(self, folder: Path) -> None:
         """Remove an empty folder, unless another process holds it or is creating a session in it."""
-        from holdfast.session.storage.lease import Lease  # noqa: PLC0415 - a list needs no lease
-        from holdfast.session.trash import moved_folder  # noqa: PLC0415 - likewise
-        from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - likewise
+        from holdfast.session.storage.lease import Lease
+        from holdfast.session.trash import moved_folder
+        from holdfast.system.deletion import delete_tree
 
         with contextlib.suppress(OSError, HoldfastError):  # it is not listed, and the next listing tries again
             lease = Lease.take(folder)
@@ -270,6 +355,41 @@ def _may_exist(path: Path) -> bool:
     return True
 
 
+def _stamp_or_none(root: Path, session: str) -> Stamp | None:
+    """Return the stamp of a session's journal, None if it cannot be read."""
+    try:
+        return journal_stamp(f"{root}/{session}")  # a path for each takes as long as the looking
+    except OSError:  # its summary says why
+        return None
+
+
+def _indexed_summary(session: str, indexed: IndexedSession) -> SessionSummary:
+    return SessionSummary(
+        id=session,
+        cwd=indexed.cwd,
+        title=indexed.title,
+        model=indexed.model,
+        created=indexed.created,
+        modified=modified(indexed.stamp),
+        bytes=indexed.bytes,
+        repository=indexed.repository,
+    )
+
+
+def _index_entry(summary: SessionSummary | _StoredSummary, stamp: Stamp, *, size: int) -> IndexedSession:
+    from holdfast.session.session_index import IndexedSession
+
+    return IndexedSession(
+        cwd=summary.cwd,
+        title=summary.title,
+        model=summary.model,
+        created=summary.created,
+        bytes=size,
+        stamp=stamp,
+        repository=summary.repository,
+    )
+
+
 def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
     try:
         return _summary(folder, free=free)
@@ -282,7 +402,7 @@ def _summary_or_damage(folder: Path, *, free: bool = False) -> SessionSummary:
 
 def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
     if free:
-        from holdfast.session.storage.lease import raise_if_busy  # noqa: PLC0415 - a list needs no lease
+        from holdfast.session.storage.lease import raise_if_busy
 
         raise_if_busy(folder)
     stamp = journal_stamp(folder)  # taken before reading: a later append then invalidates the cache
@@ -295,7 +415,7 @@ def _summary(folder: Path, *, free: bool = False) -> SessionSummary:
             model, created = summary.model or cached.model, cached.created
             summary = msgspec.structs.replace(summary, cwd=cached.cwd, model=model, created=created)
         if not damage:
-            _write_cache(folder, summary)
+            _write_cache(folder, summary, durable=cached is not None)
     return SessionSummary(
         id=folder.name,
         cwd=summary.cwd,
@@ -318,19 +438,39 @@ def _cached(folder: Path) -> _StoredSummary | None:
 
 
 def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
-    """Return the summary read from the journal, and the journal's damage."""
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list that finds every cache fresh needs no SQLite
+    """Return the summary read from the journal, and the journal's damage.
 
+    Of a large journal that no process has open only the entries that make the summary are read.
+    """
+    from holdfast.session.storage.sqlite_store import read_copy
+
+    damage = ""
     try:
-        reading = read_copy(folder)
-        damage = " ".join(finding.what for finding in reading.findings[:1])
+        records = _few_records(folder, stamp)
+        if records is None:
+            reading = read_copy(folder)
+            records, damage = reading.records, " ".join(finding.what for finding in reading.findings[:1])
     except (StateError, SessionUnknown) as error:
-        reading, damage = Reading(records=()), str(error)
-    from holdfast.session.titles import prompt_title  # noqa: PLC0415 - likewise
+        records, damage = (), str(error)
+    return _summarized(folder, records, stamp), damage
+
+
+def _few_records(folder: Path, stamp: Stamp) -> tuple[StoredEntry, ...] | None:
+    """Return the entries that the summary of a large session needs, None if all are to be read."""
+    if sum(size for _, size in stamp) + folder_size(folder / BLOBS) < LARGE:
+        return None
+    from holdfast.session.storage.sqlite_store import read_rows_of
+
+    records = read_rows_of(folder, _NAMING_KINDS, first=_kind(PromptAccepted))
+    return records if records and isinstance(records[0].entry, SessionOpened) else None
+
+
+def _summarized(folder: Path, records: Sequence[StoredEntry], stamp: Stamp) -> _StoredSummary:
+    from holdfast.session.titles import prompt_title
 
     cwd = title = name = model = requested = ""
     repository: tuple[str, ...] = ()
-    for record in reading.records:
+    for record in records:
         match record.entry:
             case SessionOpened(cwd=cwd, model=model, repository=repository):
                 pass
@@ -348,7 +488,7 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
                 title = prompt_title(text)
             case _:
                 pass
-    created = reading.records[0].at if reading.records else 0.0
+    created = records[0].at if records else 0.0
     model = model or ("" if cwd else requested)  # the entries that name it may be lost
     return _StoredSummary(
         id=folder.name,
@@ -358,24 +498,28 @@ def _read(folder: Path, stamp: Stamp) -> tuple[_StoredSummary, str]:
         created=created,
         stamp=stamp,
         repository=repository,
-    ), damage
+    )
 
 
-def _write_cache(folder: Path, summary: _StoredSummary) -> None:
+def _write_cache(folder: Path, summary: _StoredSummary, *, durable: bool = True) -> None:
+    """Write the cache. Only one in the place of another must be durable: it may know the folder of a lost entry."""
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
         for left in folder.glob(f".{ABOUT}.*"):  # leftovers of any holdfast version
             if is_abandoned(left):
                 left.unlink()
-        replace_file(folder / ABOUT, msgspec.json.encode(summary))
+        replace_file(folder / ABOUT, msgspec.json.encode(summary), durable=durable)
 
 
-def journal_stamp(folder: Path) -> Stamp:
+def journal_stamp(folder: Path | str) -> Stamp:
     """Return the stamp of the journal in `folder`; take it before reading, so that a later append makes it differ."""
     found: list[tuple[int, int]] = []
-    for name in (DATABASE, DATABASE + "-wal"):
-        with contextlib.suppress(FileNotFoundError):  # the log exists only during, or after, a write session
-            stat = (folder / name).stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
+    path = os.path.join(folder, DATABASE)  # noqa: PTH118 - thousands of times in a list, and it is faster
+    for name in (path, path + "-wal"):
+        try:
+            stat = os.stat(name)  # noqa: PTH116 - likewise
+        except FileNotFoundError:  # the log exists only during, or after, a write session
+            continue
+        found.append((stat.st_mtime_ns, stat.st_size))
     return tuple(found)
 
 

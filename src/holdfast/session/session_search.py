@@ -2,10 +2,11 @@
 
 How it works. The words of a session are stored next to its journal in `words.txt`, a cache that is used only while the
 journal's files have not changed since. A search reads the fresh caches, rebuilds the others, and looks for the words
-in the text. 2,000 sessions take about a tenth of a second (docs/decisions/0059-search.md).
+in the text. An index of all sessions says which of them cannot have the words and need not be opened; it has none of
+the words (`word_index`, docs/decisions/0059-search.md).
 
-Why no index? An index of all sessions is one more database to keep in sync, and it would keep the words of a deleted
-session. A cache in the session's own folder is moved and deleted with the session.
+Why no index with words? It would keep the words of a deleted session. A cache in the session's own folder is moved and
+deleted with the session.
 
 Tool outputs are left out: they are most of the text, and users remember the messages.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +25,8 @@ from holdfast.errors import HoldfastError
 from holdfast.session.catalog import Catalog, SessionSummary, Stamp, journal_stamp
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, TextPart
+from holdfast.session.session_index import has_rested
+from holdfast.session.word_index import WordIndex, bits_of
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
 from holdfast.typed_data import decode_json
@@ -60,33 +64,69 @@ class _Stamped(msgspec.Struct, frozen=True):
 
 
 def search_sessions(catalog: Catalog, words: str, summaries: Iterable[SessionSummary]) -> Iterator[FoundSession]:
-    """Yield the sessions that contain all the words, in any case and also within words, in their order."""
+    """Yield the sessions that contain all the words, in any case and also within words, in their order.
+
+    What is learnt about sessions that were not known is kept when the search ends, also early.
+    """
     terms = tuple(words.casefold().split())
-    for summary in summaries if terms else ():
-        text = session_words(catalog.folder(summary.id))
-        head = f"{summary.title} {summary.id} {summary.cwd} {summary.model}".casefold()
-        folded = text.casefold()
-        if all(word in folded or word in head for word in terms):
-            yield FoundSession(summary, _excerpt(text, terms))
+    if not terms:
+        return
+    index = WordIndex(catalog.word_index)
+    bits = {term: bits_of([term]) for term in terms}
+    try:
+        for summary in summaries:
+            session, stamp = summary.id, catalog.stamp(summary.id)
+            head = f"{summary.title} {session} {summary.cwd} {summary.model}".casefold()
+            needed = [bit for term in terms if term not in head for bit in bits[term]]
+            if not index.may_have(session, stamp, needed):
+                continue
+            text, is_all = read_words(catalog.folder(session))
+            folded = text.casefold()
+            if (
+                is_all
+                and not index.has(session, stamp)
+                and catalog.stamp(session) == stamp
+                and has_rested(stamp, time.time())
+            ):
+                index.add(session, stamp, folded)
+            if all(word in folded or word in head for word in terms):
+                yield FoundSession(summary, _excerpt(text, terms))
+    finally:
+        index.save(catalog.names())
+
+
+def _stamp(folder: Path) -> Stamp:
+    try:
+        return journal_stamp(folder)
+    except OSError:  # the list of sessions shows why
+        return ()
 
 
 def session_words(folder: Path) -> str:
     """Return the text of a session, a line for each prompt, answer and call; "" if it cannot be read."""
-    stamp = journal_stamp(folder)
+    return read_words(folder)[0]
+
+
+def read_words(folder: Path) -> tuple[str, bool]:
+    """Return the text of a session, and whether it is all of it: of a damaged one nothing is kept."""
+    stamp = _stamp(folder)
     cached = _cached(folder, stamp)
     if cached is not None:
-        return cached
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - fresh caches need no SQLite
+        return cached, True
+    from holdfast.session.storage.sqlite_store import read_copy  # fresh caches need no SQLite
 
     try:
-        text = "\n".join(searchable_lines(record.entry for record in read_copy(folder).records))[:MOST_WORDS]
+        reading = read_copy(folder)
     except HoldfastError:  # the list of sessions shows the damage; the title can still be found
-        return ""
+        return "", False
+    text = "\n".join(searchable_lines(record.entry for record in reading.records))[:MOST_WORDS]
     text = text.encode("utf-8", "replace").decode()
+    if reading.findings:
+        return text, False
     head = msgspec.json.encode(_Stamped(folder.name, stamp, len(text))).decode()
     with contextlib.suppress(OSError):  # a full or read-only disk: it is rebuilt each time
         replace_file(folder / WORDS_FILE, f"{head}\n{text}".encode(), durable=False)
-    return text
+    return text, True
 
 
 def searchable_lines(entries: Iterable[e.Entry]) -> Iterator[str]:

@@ -16,6 +16,6 @@ def open_page(url: str) -> bool:
     """Open an http or https page; return False if that is not possible."""
     if not has_browser() or urlsplit(url).scheme not in ("http", "https"):
         return False
-    import webbrowser  # noqa: PLC0415 - for the rare page
+    import webbrowser
 
     return webbrowser.open(url)

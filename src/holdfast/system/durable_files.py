@@ -28,7 +28,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{16}")
 def sync(descriptor: int) -> None:
     """Return once the data written to `descriptor` survives power loss."""
     if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - only macOS needs it here
+        import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # its fsync leaves the data in the drive's cache
     else:

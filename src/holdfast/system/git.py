@@ -48,7 +48,7 @@ def repository_names(folder: Path) -> tuple[str, ...]:
     if root is None:
         return ()
     try:
-        git = _folder(root)
+        git = git_folder(root)
         shared = git / _beginning(git / "commondir").strip()  # of a worktree; else the folder itself
         remote = _REMOTE.search(read_text_beginning(shared / "config", _LARGEST_CONFIG))
         log = shared / "logs" / "HEAD"
@@ -80,13 +80,13 @@ _OPERATIONS = {
 def unfinished_operation(root: Path) -> str:
     """Return the unfinished operation of git in the repository `root` ("rebase", "merge", …), "" if none is known."""
     try:
-        git = _folder(root)
+        git = git_folder(root)
     except (OSError, ValueError):
         return ""
     return next((name for file, name in _OPERATIONS.items() if os.path.lexists(git / file)), "")
 
 
-def _folder(root: Path) -> Path:
+def git_folder(root: Path) -> Path:
     """Return the folder that holds the repository's state."""
     git = root / ".git"
     if git.is_file():  # in a worktree it contains the path of the real folder
@@ -96,7 +96,7 @@ def _folder(root: Path) -> Path:
 
 def _head(root: Path) -> str:
     try:
-        return _beginning(_folder(root) / "HEAD")
+        return _beginning(git_folder(root) / "HEAD")
     except (OSError, ValueError):
         return ""
 

@@ -9,13 +9,16 @@ is only called so (`credentials.py`): a question about every file named after it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 from holdfast.system.file_names import folded_path
 
 _EXAMPLES = r"(?:example|sample|template|dist|default|defaults|schema|test)"
 _DATA = r"(?:\.(?:json|ya?ml|toml|ini|cfg|conf|csv|xml|txt|db|env|properties))"
 _NAMES = re.compile(
-    rf"\.env(?!rc$)(?!(?:\..*)?\.{_EXAMPLES}$)(?:[.\-_].*)?"
+    rf"\.env(?:rc)?(?!(?:\..*)?\.{_EXAMPLES}$)(?:[.\-_].*)?"
     rf"|(?!(?:.*[.\-_])?{_EXAMPLES}\.env$).+\.env"
     r"|.*\.(?:pem|key|p8|p12|pfx|keystore|jks|kdbx|ppk|asc\.key)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss)(?:[._-](?!pub$).*)?|.*deploy[_-]?key"
@@ -65,24 +68,58 @@ _FIRST = frozenset(each[0] for each in _ENDS)
 _MOST_PARTS = max(map(len, _ENDS))
 
 
+class _Folder(NamedTuple):
+    """The folders above a file: their names, whether every file in them is a secret, and whether one may begin one."""
+
+    names: tuple[str, ...]
+    is_secret: bool
+    begins: bool
+
+
 def holds_secrets(path: str) -> bool:
     """Return whether a file with this path (its last parts count, in any case) is one that holds secrets."""
-    *folders, name = folded_path(path).split("/")
-    return any(_is_secret(folders, each) for each in _meant(name))
+    above, _, name = folded_path(path).rpartition("/")
+    folder = _folder(above)
+    return any(_is_secret(folder, each) for each in _meant(name))
 
 
-def _is_secret(folders: list[str], name: str) -> bool:
-    if _PUBLIC.fullmatch(name) or (name == "config" and folders[-1:] == [".ssh"]):
-        return False
-    if _NAMES.fullmatch(name) or (name and not _FOLDERS.isdisjoint(folders)):
+@lru_cache(maxsize=256)  # many files lie in one folder
+def _folder(above: str) -> _Folder:
+    names = tuple(above.split("/"))
+    return _Folder(names, not _FOLDERS.isdisjoint(names), not _FIRST.isdisjoint(names))
+
+
+_MARKS = re.compile(
+    r"\0[.#]|\.(?:env|pem|key|p8|p12|pfx|jks|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519|xmss)|deploy"
+    r"|netrc|credential|secret|account|kubeconfig|tfstate|tfvars"
+)
+"""What stands in the name of every file that holds secrets, if no folder on the way to it makes it one."""
+
+
+def perhaps_secret(folder: str, names: Iterable[str]) -> bool:
+    """Return False if none of the files of these names in a folder (its whole path) holds secrets. Fast for many."""
+    text = "\0" + "\0".join(names)
+    if not text.isascii() or _MARKS.search(text.lower()):
         return True
-    parts = [*folders, name]
+    return not (_FOLDERS | _FIRST).isdisjoint(folded_path(folder).split("/"))
+
+
+def _is_secret(folder: _Folder, name: str) -> bool:
+    if _PUBLIC.fullmatch(name) or (name == "config" and folder.names[-1:] == (".ssh",)):
+        return False
+    if _NAMES.fullmatch(name) or (name and folder.is_secret):
+        return True
+    if not folder.begins and name not in _FIRST:
+        return False
+    parts = [*folder.names, name]
     begins = (at for at, part in enumerate(parts) if part in _FIRST)
     return any(tuple(parts[at : at + many]) in _ENDS for at in begins for many in range(1, _MOST_PARTS + 1))
 
 
 def _meant(name: str) -> tuple[str, ...]:
     """Return the name of a file, and the one that it is a backup of, if it is named as one."""
+    if name[:1] not in (".", "#") and not _BACKUP.search(name):
+        return (name,)  # nearly all are
     found = [name]
     if name.startswith(".") and re.search(r"\.sw[a-p]$", name):
         found.append(name[1:-4])  # Vim's, beside the file

@@ -32,6 +32,19 @@ def trusted_program(name: str, *workspaces: str | Path, environ: Mapping[str, st
     return ""
 
 
+def trusted_search_path(*workspaces: str | Path, environ: Mapping[str, str] | None = None) -> str:
+    """Return the search path without what lies in the workspaces, for programs that start others by their names."""
+    folders = [os.path.realpath(each) for each in workspaces]
+    search = (os.environ if environ is None else environ).get("PATH", os.defpath)
+    outer = (
+        place
+        for place in search.split(os.pathsep)
+        if os.path.isabs(place)  # noqa: PTH117 - as above
+        and not any(_lies_in(each, folder) for each in (place, os.path.realpath(place)) for folder in folders)
+    )
+    return os.pathsep.join(outer)
+
+
 def _places(program: str) -> tuple[str, ...]:
     """Return where a program lies: by its name, with its folder's links followed, and with its own."""
     folder, _, name = program.rpartition("/")

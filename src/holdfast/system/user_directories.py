@@ -76,7 +76,7 @@ def homes(environ: Mapping[str, str]) -> Homes:
     if home := environ.get("HOLDFAST_HOME"):
         root = Path(home).expanduser().absolute()
         return Homes(config=root / "config.toml", sessions=root / "sessions", cache=root / "cache")
-    from platformdirs import PlatformDirs  # noqa: PLC0415 - 4 ms, not needed with HOLDFAST_HOME
+    from platformdirs import PlatformDirs  # 4 ms, not needed with HOLDFAST_HOME
 
     dirs = PlatformDirs("holdfast", appauthor=False)
     return Homes(

@@ -139,7 +139,7 @@ class _Subject:
 
 
 def _conversation(model: Model) -> Conversation:
-    from holdfast.session.conversation.fold import fold  # noqa: PLC0415 - imports the rules, which no fake needs
+    from holdfast.session.conversation.fold import fold  # imports the rules, which no fake needs
 
     tools = tuple(
         ToolSchema(name=name, description="A tool.", parameters={"type": "object", "properties": {}, "required": []})

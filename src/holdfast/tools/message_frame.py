@@ -33,7 +33,10 @@ class MessageFrame(msgspec.Struct, frozen=True):
 
 
 def message_frame(message: bytes) -> MessageFrame | None:
-    """Return the frame of a JSON object, None for anything else, and for more than `MOST_VALUES`. Never raises."""
+    """Return the frame of a JSON object, None for anything else. Never raises.
+
+    Of more than `MOST_VALUES` only so many are read: what asks for something mostly says so first.
+    """
     depth, key, is_value = 0, b"", False
     found: str | int | None = None
     has_method = False
@@ -41,7 +44,7 @@ def message_frame(message: bytes) -> MessageFrame | None:
         if count == 0 and token != b"{":
             return None
         if token == b'"' or count > MOST_VALUES:  # a text without an end; what follows is not read
-            return None if count > MOST_VALUES else MessageFrame(found, has_method)
+            return MessageFrame(found, has_method)
         if token in b"{[":
             depth += 1
         elif token in b"}]":

@@ -7,6 +7,8 @@ screen keeps the colours.
 A program that draws several lines again moves the cursor up first: docker, npm, cargo, pytest's plugins. Those lines
 are kept in a list of rows, in which what is drawn again replaces what stood there, at most `HIGHEST_SCREEN` rows above
 the newest, as on a screen. What is drawn at a fixed place of the screen and left again, such as apt's bar, is dropped.
+A program that clears the screen `MOST_CLEARED` times or more draws frames, as `watch` does: the last one stays, and
+what stood there before the first. One that clears it once, before a build say, loses nothing.
 
 Example: `10 %\r50 %\r100 %\n` becomes `100 %\n`, and a line that is printed 500 times stands there twice, with a count.
 `a 1 %\nb 1 %\n\x1b[2Aa 9 %\nb 9 %\n` becomes `a 9 %\nb 9 %\n`.
@@ -28,6 +30,10 @@ _SEQUENCE = re.compile(
     r"|\x1b\[[0-?]{0,64}[ -/]{0,4}[@-~]"  # CSI: colours, movements
     r"|\x1b[ -/]{0,4}[0-~]"  # two-byte escapes
 )
+_CLEARED = re.compile(
+    r"(?:\x1b\[[0-9;]{0,9}H\x1b\[0?J|(?:\x1b\[[0-9;]{0,9}H)?\x1b\[2J|\x1bc)(?:\x1b\[3J)?(?:\x1b\[[0-9;]{0,9}H)?"
+)
+"""How programs clear the screen and go to its beginning."""
 _UP = re.compile(r"\x1b\[[0-9]{0,4}[AF]")
 _MOVED = re.compile(r"\x1b\[([0-9]{0,4})([ABEFJK])|\r?\n|\r|[^\x1b\r\n]+|\x1b")
 _PLACED = re.compile(
@@ -39,6 +45,8 @@ _NO_COLOUR = re.compile(rf"(?!{_COLOUR.pattern}){_CONTROL.pattern}")
 _BACKSPACE = "\b"
 SHOWN_OF_RUN = 2
 """How many of a run of equal lines are shown."""
+MOST_CLEARED = 3
+"""How often a screen may be cleared before what is drawn on it counts as frames."""
 HIGHEST_SCREEN = 200
 """Rows that the cursor can go up: a screen is not higher."""
 FEWEST = 5
@@ -51,13 +59,26 @@ def printed_text(text: str, *, keep_colours: bool = False) -> str:
     A NUL stays: it says that the output is binary. With `keep_colours`, SGR stays, for a reader that takes it apart.
     """
     if _CONTROL.search(text):
-        text = _PLACED.sub("", text)
+        text = _last_screen(_PLACED.sub("", text))
         if _UP.search(text):
             text = _drawn(text)
         text = _SEQUENCE.sub(_colour if keep_colours else "", _TO_COLUMN_1.sub("\r", text)).replace("\r\n", "\n")
         text = "\n".join(map(_last_frame, text.split("\n")))
         text = (_NO_COLOUR if keep_colours else _CONTROL).sub("", text)
     return "\n".join(_counted(text.split("\n")))
+
+
+def _last_screen(text: str) -> str:
+    """Return the text without the frames that a screen showed before the last one that shows something."""
+    if "\x1b" not in text:
+        return text
+    screens = _CLEARED.split(text)
+    if len(screens) <= MOST_CLEARED:
+        return text
+    last = next((each for each in reversed(screens[1:]) if _SEQUENCE.sub("", each).strip()), "")
+    before = screens[0]
+    left_out = text.count("\n") - before.count("\n") - last.count("\n")
+    return f"{before}\n{last}" if left_out and before and not before.endswith("\n") else f"{before}{last}"
 
 
 def _drawn(text: str) -> str:

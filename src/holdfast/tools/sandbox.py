@@ -71,7 +71,7 @@ class Sandbox:
     @cached_property
     def wall(self) -> WallChoice:
         """The wall that works here; tried when it is first asked for, which takes some 10 ms and blocks."""
-        from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - for the first command
+        from holdfast.system.confinement.probe import choose_wall, probe_walls
 
         if self.mode == "off":
             return choose_wall("off", ())
@@ -96,7 +96,7 @@ class Sandbox:
         """
         if self.wall.kind != "landlock":
             return ""
-        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - as below
+        from holdfast.system.confinement.kernel.readable_paths import RuleLimit
 
         start = ConfinedStart(
             level="read",
@@ -115,7 +115,7 @@ class Sandbox:
 
     def launch_fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
         """Return how the supervisor starts the command; raises `ToolFailed` if it cannot be confined. Blocks."""
-        from holdfast.system.confinement.kernel.readable_paths import RuleLimit  # noqa: PLC0415 - when a command is confined
+        from holdfast.system.confinement.kernel.readable_paths import RuleLimit
 
         try:
             return self._fields(start, call=call)
@@ -123,10 +123,10 @@ class Sandbox:
             raise ToolFailed(f"{error} Nothing was run.") from error
 
     def _fields(self, start: ConfinedStart, *, call: str) -> LaunchFields:
-        from holdfast.system.confinement.description import LevelUnavailable  # noqa: PLC0415 - when a command is confined
-        from holdfast.system.confinement.launch import confined_launch, launch_fields  # noqa: PLC0415 - likewise
-        from holdfast.system.confinement.machine import masks_of  # noqa: PLC0415 - likewise
-        from holdfast.system.confinement.survey import describe  # noqa: PLC0415 - likewise
+        from holdfast.system.confinement.description import LevelUnavailable
+        from holdfast.system.confinement.launch import confined_launch, launch_fields
+        from holdfast.system.confinement.machine import masks_of
+        from holdfast.system.confinement.survey import describe
 
         assert start.level, "a command at no level is not confined"
         environ = child_environment(os.environ, call=call)
@@ -154,7 +154,7 @@ class Sandbox:
 
 def _obeyed(files: tuple[str, ...], root: str) -> tuple[str, ...]:
     """Return what other programs run or obey among the files below `root`: whole folders of them, and single files."""
-    from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - when a command is confined
+    from holdfast.tools.workspace.autorun_files import runs_by_itself
 
     found: dict[str, None] = {}
     # What git obeys in the workspace's own repository, `describe` keeps; a commit writes the rest of it.

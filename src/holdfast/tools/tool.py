@@ -116,7 +116,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `interrupted=True`. `emit` takes live output (valid Unicode, any size) and never blocks. Call `report_process` with
     a process as soon as it runs, so that recovery can find it. `tasks` are the session's background tasks, None if it
     cannot have any. `mode` is the current approval mode. `may_read` returns what a search may show of the file
-    at an absolute path.
+    at an absolute path; without `has_read_rules`, that only depends on whether it holds secrets.
 
     `confined` is the level at which a command runs, `by_user` whether the user or a rule of theirs allowed it, `typed`
     whether the user typed it, so that its result is written for the user.
@@ -133,6 +133,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Tasks | None = None
     mode: Mode = "ask"
     may_read: Callable[[str], Visibility] = msgspec.field(default=lambda _: "all")
+    has_read_rules: bool = True
     consult: Callable[[InputRequest], Awaitable[tuple[ServerAnswer, ...]]] | None = None
     has_user: bool = False
     pending_request: InputRequest | None = None

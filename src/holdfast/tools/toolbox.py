@@ -6,15 +6,15 @@ gathers evidence when there is an interrupted call.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
-from holdfast.errors import StorageFailed, UsageError
+from holdfast.errors import StorageFailed
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes, private_folders
 from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
@@ -23,11 +23,15 @@ from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
 
 if TYPE_CHECKING:
-    from holdfast.tools.mcp.connections import McpConnections, McpSettings
+    from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.server_state import ServerState
     from holdfast.tools.process.session_supervisors import Supervisors
     from holdfast.tools.sandbox import Sandbox
+    from holdfast.tools.tool_source import ToolSource
     from holdfast.tools.web_search.backends import SearchBackend
+
+_SERVER_TOOLS = "holdfast.tools.mcp.server_tools:ServerTools"
+"""What makes the tools of MCP servers."""
 
 
 class LocalToolbox:
@@ -67,9 +71,8 @@ class LocalToolbox:
         self._backend: SearchBackend | None = None
         self._remote = remote
         self._mcp: McpSettings | None = None
-        self._waiting: set[asyncio.Event] = set()
-        from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there is a session
-        from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
+        from holdfast.tools.builtin.declarations import DECLARATIONS
+        from holdfast.tools.tool_choice import chosen_tools
 
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
@@ -87,15 +90,13 @@ class LocalToolbox:
 
     @cached_property
     def _tools(self) -> Mapping[str, Tool]:
-        from holdfast.system.trusted_programs import trusted_program  # noqa: PLC0415 - when a tool is called
-        from holdfast.tools.arguments.tolerant_tool import ToolNames  # noqa: PLC0415 - when a tool is called
-        from holdfast.tools.builtin.builtin_tools import builtin_tools  # noqa: PLC0415 - when a tool is called
+        from holdfast.tools.arguments.tolerant_tool import ToolNames
+        from holdfast.tools.builtin.builtin_tools import builtin_tools
 
-        run = self._supervisors.capture if trusted_program("rg", self._workspace.root) else None
         tools = builtin_tools(
             self._workspace,
             self._supervisors,
-            search=run,
+            search=self._supervisors.capture,
             networks=self._networks,
             backend=self._backend,
             sandbox=None if self._wrap else self._sandbox,
@@ -108,33 +109,22 @@ class LocalToolbox:
         return ToolNames(local, self._remote_tools())
 
     def _remote_tools(self) -> Mapping[str, Tool]:
-        if not self._remote:
-            return {}
-        from holdfast.tools.mcp.mcp_tools import mcp_tools  # noqa: PLC0415 - when a session has such tools
-
-        return mcp_tools(self._remote, self._connections)
+        return self._servers.tools(self._remote) if self._remote else {}
 
     @cached_property
-    def _connections(self) -> McpConnections:
-        from holdfast.tools.mcp.connections import McpConnections, McpSettings  # noqa: PLC0415 - likewise
-
-        settings = self._mcp or McpSettings(lists=self._workspace.spool)
-        connections = McpConnections(
-            settings, folder=self._folder, spool=self._workspace.spool, root=self._workspace.root
-        )
-        if self._contained:
-            connections.contain()
-        return connections
+    def _servers(self) -> ToolSource:
+        make = cast("Callable[..., ToolSource]", resolve_name(_SERVER_TOOLS))
+        return make(self._mcp, folder=self._folder, workspace=self._workspace, contained=self._contained)
 
     @cached_property
     def _supervisors(self) -> Supervisors:
-        from holdfast.tools.process.session_supervisors import Supervisors  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.process.session_supervisors import Supervisors
 
         return Supervisors(self._folder, contained=self._contained, wrap=self._wrap, workspace=self._workspace.root)
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        from holdfast.tools.sandbox import Sandbox  # noqa: PLC0415 - when a command may run
+        from holdfast.tools.sandbox import Sandbox
 
         return Sandbox(
             self._workspace.root,
@@ -164,11 +154,9 @@ class LocalToolbox:
         """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
         if self._mcp is None:
             return declared
-        from holdfast.tools.mcp.tool_declarations import next_schemas  # noqa: PLC0415 - if there are servers
-
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
         local = tuple(each for each in declared if each not in remote)
-        now = next_schemas(remote, self._mcp.servers, self._mcp.stored.all(self._mcp.servers))
+        now = self._servers.redeclare(remote)
         if now != remote:
             self._remote, self.schemas = now, (*local, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called
@@ -176,55 +164,27 @@ class LocalToolbox:
 
     def server_reports(self) -> Mapping[str, str]:
         """Return why each MCP server of the session failed that was needed last, "" for one that works. Asks none."""
-        if self._mcp is None:
-            return {}
-        reports = self._mcp.known.reports
-        return {each.name: reports[each.name] for each in self._mcp.servers if each.name in reports}
+        return {} if self._mcp is None else self._servers.reports()
 
     async def expand_prompt(self, typed: str) -> str:
         """Return the text of the MCP server's prompt that the user's command names; any other text as it is.
 
         Waits for a server only. Raises `UsageError`, or `ToolFailed`, also if `stop_waiting` is called.
         """
-        if not typed.startswith("/mcp__"):
-            return typed
-        from holdfast.tools.mcp.prompt_commands import chosen_prompt, prompt_arguments, typed_command  # noqa: PLC0415 - when one is typed
-
-        command = typed_command(typed, () if self._mcp is None else (each.name for each in self._mcp.servers))
-        stop = asyncio.Event()
-        self._waiting.add(stop)
-        try:
-            chosen = chosen_prompt(command, await self._connections.listed(command.server, stop))
-            arguments = prompt_arguments(chosen, command.words)
-            text = await self._connections.prompt(chosen.server, chosen.prompt.name, arguments, stop)
-        finally:
-            self._waiting.discard(stop)
-        if not text.strip():
-            raise UsageError(
-                f"The prompt {'/' + chosen.name!r} of MCP server {chosen.server!r} is empty. Type your own."
-            )
-        return text
+        return await self._servers.expand(typed) if typed.startswith("/mcp__") else typed
 
     async def server_states(self) -> tuple[ServerState, ...]:
         """Return the state of each MCP server of the session. Starts none."""
-        return () if self._mcp is None else await self._connections.states()
+        return () if self._mcp is None else await self._servers.states()
 
     async def restart_server(self, server: str) -> None:
         """Start a server again; raises `ToolFailed`, `UsageError` for an unknown one. `stop_waiting` stops the wait."""
-        known = () if self._mcp is None else tuple(each.name for each in self._mcp.servers)
-        if server not in known:
-            raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
-        stop = asyncio.Event()
-        self._waiting.add(stop)
-        try:
-            await self._connections.restart(server, stop)
-        finally:
-            self._waiting.discard(stop)
+        await self._servers.restart(server)
 
     def stop_waiting(self) -> None:
         """Stop waiting for the prompt of a server, or for its restart."""
-        for stop in self._waiting:
-            stop.set()
+        if "_servers" in vars(self):
+            self._servers.stop_waiting()
 
     def may_fetch(self, networks: tuple[str, ...]) -> None:
         """Allow fetching from these networks although they are not public. Call this before `tools`."""
@@ -240,9 +200,9 @@ class LocalToolbox:
         A command's end is known from its supervisor, its watchdog, a reboot, or the end of its namespace. If supervisor
         and watchdog were both killed, it is unknown.
         """
-        from holdfast.tools.process.end_record import read_end  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.process_table import boot  # noqa: PLC0415 - when there is something to look for
-        from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.end_record import read_end
+        from holdfast.tools.process.process_table import boot
+        from holdfast.tools.process.supervisor_locks import left_nothing, wait_for_exit
 
         if not await wait_for_exit(self._folder):
             return False
@@ -254,7 +214,7 @@ class LocalToolbox:
 
     async def reap(self, calls: Mapping[str, ProcessId | None]) -> str:
         """End processes that an earlier holdfast left running and return a note about them, or ""."""
-        from holdfast.tools.process.orphans import describe_orphans, reap  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.orphans import describe_orphans, reap
 
         known = [process for process in calls.values() if process is not None]
         return describe_orphans(await in_daemon(lambda: reap(set(calls), known)))
@@ -269,43 +229,43 @@ class LocalToolbox:
 
     def check_change(self, change: FileChange) -> FileCheck:
         """Return whether the file of an interrupted edit has the old, the new or another content. Never raises."""
-        from holdfast.tools.builtin.read_write import check_change  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.builtin.read_write import check_change
 
         return check_change(self._workspace.root, change)
 
     def traces(self, spool: str, since: float) -> Traces | None:
         """Return the traces of a command that began at `since` (seconds since the epoch), if any. Never raises."""
-        from holdfast.tools.process.command_traces import traces_of  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.command_traces import traces_of
 
         return traces_of(self._workspace.spool / spool, since, outputs=self._workspace.outputs)
 
     def forget(self, spool: str) -> None:
         """Delete the files of a command whose call has its outcome."""
-        from holdfast.tools.process.supervisor_client import forget  # noqa: PLC0415 - when there is something to look for
+        from holdfast.tools.process.supervisor_client import forget
 
         forget(self._workspace.spool / spool)
 
     def sweep(self, edits: Mapping[str, Sequence[FileChange]]) -> None:
         """Delete leftover files of settled calls; `edits` are their file changes, by call id."""
         if edits:
-            from holdfast.tools.workspace.atomic_write import remove_unfinished  # noqa: PLC0415 - when there is something to look for
+            from holdfast.tools.workspace.atomic_write import remove_unfinished
 
             for call, changes in edits.items():
                 for change in changes:
                     remove_unfinished(self._workspace.root, call, change)
         if next(self._folder.glob("keeper-*.lock"), None) is not None:
-            from holdfast.tools.process.supervisor_locks import remove_locks  # noqa: PLC0415 - when there is something to look for
+            from holdfast.tools.process.supervisor_locks import remove_locks
 
             remove_locks(self._folder)
         with contextlib.suppress(OSError):  # holdfast's folder cannot be read: nothing in it can be deleted
             for entry in self._workspace.spool.iterdir():
-                from holdfast.tools.process.supervisor_client import remove_entry  # noqa: PLC0415 - when there is something to look for
+                from holdfast.tools.process.supervisor_client import remove_entry
 
                 remove_entry(entry)
 
     async def close(self) -> None:
         """End all processes of the tools, within a second."""
-        if "_connections" in vars(self):  # they are made for the first call of a server
-            await self._connections.close()
+        if "_servers" in vars(self):  # it is made when a server is first needed
+            await self._servers.close()
         if "_supervisors" in vars(self):  # they are made for the first command
             await self._supervisors.close()

@@ -10,35 +10,17 @@ from holdfast import TYPE_CHECKING, __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal, Protocol, TextIO
-
-    class _Main(Protocol):
-        def __call__(self, argv: list[str], /, *, environ: Mapping[str, str]) -> int: ...
-
-
-COMMANDS = (
-    "acp",
-    "serve",
-    "sessions",
-    "check",
-    "repair",
-    "demo",
-    "setup",
-    "config",
-    "doctor",
-    "mcp",
-    "models",
-    "completion",
-    "worker",
-    "fleet",
-)
-"""The commands; any other first word starts a prompt."""
+    from typing import TextIO
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command and return its exit code; every `HoldfastError` becomes one sentence on standard error."""
     argv = sys.argv[1:] if argv is None else list(argv)
     environ = _environ(argv) if environ is None else environ
+    if type(sys.stdout) is TextIOWrapper and not sys.stdout.isatty():
+        from holdfast.ui.standard_output import standard_output
+
+        sys.stdout = standard_output(sys.stdout)
     for name, how in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # If a standard stream is closed, its descriptor would be taken by the next opened file, e.g. a journal.
         if getattr(sys, name) is None:
@@ -51,31 +33,33 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     except Exception as error:  # noqa: BLE001 - the top: every error has an exit code
         return _exit_code(error, environ)
     except KeyboardInterrupt:
-        from holdfast.errors import EXIT_INTERRUPTED  # noqa: PLC0415 - only when it ends so
+        from holdfast.errors import EXIT_INTERRUPTED
 
         return EXIT_INTERRUPTED
 
 
 def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
     """Report the error on standard error, a bug with its traceback, and return the exit code."""
-    from holdfast.errors import EXIT_FAILED, HoldfastError  # noqa: PLC0415 - only when it ends so
+    from holdfast.errors import EXIT_BROKEN_PIPE, EXIT_FAILED, HoldfastError
 
     match error:
         case HoldfastError():
-            from holdfast.ui.advice import COMMAND_LINE, with_advice  # noqa: PLC0415 - only when there is something to say
+            from holdfast.ui.advice import COMMAND_LINE, with_advice
 
             _write_line(sys.stderr, f"holdfast: {with_advice(error, COMMAND_LINE)}")
             return error.exit_code
         case BrokenPipeError():
-            _forget(sys.stdout)
-            return 141
+            from holdfast.ui.standard_output import write_nowhere
+
+            write_nowhere(sys.stdout)
+            return EXIT_BROKEN_PIPE
         case FileNotFoundError(strerror=str() as why) if why.startswith("No usable temporary directory"):
             _write_line(sys.stderr, "holdfast: No folder for temporary files can be written. Set TMPDIR to one.")
             return EXIT_FAILED
         case _:
-            import traceback  # noqa: PLC0415 - only when there is one
+            import traceback
 
-            from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+            from holdfast.ui.startup.crash_report import keep_traceback
 
             trace, location = keep_traceback("".join(traceback.format_exception(error)), environ=environ)
             bug = "This is a bug in holdfast. Your session is saved; run `holdfast -c` to continue."
@@ -89,66 +73,48 @@ def _exit_code(error: Exception, environ: Mapping[str, str]) -> int:
 
 def _environ(argv: Sequence[str]) -> Mapping[str, str]:
     """Return the environment; for runs that start commands, keys are only in the returned mapping."""
-    if argv and argv[0] not in ("acp", "serve", "worker") and argv[0] in ("--version", *COMMANDS):
-        return os.environ
-    from holdfast.providers.credentials.process_environment import take_environment  # noqa: PLC0415 - only what the command needs
+    if argv and argv[0] not in ("acp", "serve", "worker"):
+        if argv[0] == "--version":  # it imports nothing
+            return os.environ
+        from holdfast.ui.command_table import COMMANDS
+
+        if argv[0] in COMMANDS:
+            return os.environ
+    from holdfast.providers.credentials.process_environment import take_environment
 
     return take_environment()
 
 
 def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    match list(argv[:1]):
-        case ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
-            print(f"holdfast {__version__}")
-            return 0
-        case ["sessions"]:
-            from holdfast.ui.commands import sessions  # noqa: PLC0415 - only what the command needs
+    if list(argv[:1]) == ["--version"]:  # the parser has it too, but takes longer to build than Python takes to start
+        print(f"holdfast {__version__}")
+        return 0
+    from holdfast.ui.command_table import COMMANDS, run_screen
 
-            return sessions.main(list(argv[1:]), environ=environ, stdout=sys.stdout, stderr=sys.stderr)
-        case ["check" | "repair" as command]:
-            from holdfast.ui.commands import check  # noqa: PLC0415 - only what the command needs
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]].run(list(argv[1:]), environ)
+    from holdfast.errors import UsageError
+    from holdfast.ui.startup.first_prompt import parsed_arguments
 
-            return check.main(command, list(argv[1:]))
-        case [
-            "acp"
-            | "serve"
-            | "demo"
-            | "setup"
-            | "config"
-            | "doctor"
-            | "mcp"
-            | "models"
-            | "completion"
-            | "worker"
-            | "fleet" as command
-        ]:
-            return _main_of(command)(list(argv[1:]), environ=environ)
-        case _:
-            from holdfast.errors import UsageError  # noqa: PLC0415 - only what the command needs
-            from holdfast.ui.startup.first_prompt import parsed_arguments  # noqa: PLC0415 - likewise
+    arguments = parsed_arguments(argv, tuple(COMMANDS))
+    if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
+        raise UsageError(
+            f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. Use only one of them."
+        )
+    alone = {
+        "--no-session": arguments.no_session,
+        "--session-id": bool(arguments.session_id),
+        "--input-format": arguments.input_format != "text",
+    }
+    _let_ctrl_z_stop_what_starts()
+    if arguments.prompt is None and any(alone.values()):
+        option = next(name for name, is_set in alone.items() if is_set)
+        raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
+    if arguments.prompt is None:
+        return run_screen(arguments, environ)
+    from holdfast.ui.headless import run
 
-            arguments = parsed_arguments(argv, COMMANDS)
-            if arguments.yolo and arguments.permission_mode not in (None, "yolo"):
-                raise UsageError(
-                    f"Options --yolo and --permission-mode {arguments.permission_mode!r} conflict. "
-                    "Use only one of them."
-                )
-            alone = {
-                "--no-session": arguments.no_session,
-                "--session-id": bool(arguments.session_id),
-                "--input-format": arguments.input_format != "text",
-            }
-            _let_ctrl_z_stop_what_starts()
-            if arguments.prompt is None and any(alone.values()):
-                option = next(name for name, is_set in alone.items() if is_set)
-                raise UsageError(f"{option} is for runs without a screen. Add -p, or leave it out.")
-            if arguments.prompt is None:
-                from holdfast.ui.tui import main  # noqa: PLC0415 - only what the command needs
-
-                return main.main(arguments, environ=environ)
-            from holdfast.ui.headless import run  # noqa: PLC0415 - only what the command needs
-
-            return run.main(arguments, environ=environ)
+    return run.main(arguments, environ=environ)
 
 
 def _let_ctrl_z_stop_what_starts() -> None:
@@ -158,41 +124,9 @@ def _let_ctrl_z_stop_what_starts() -> None:
     stops the child there, and this process with it: after a vfork it waits for the child's exec and cannot be stopped,
     so the shell does not get its terminal back. Seen in 5 of 70 attempts during a loop of starts, with fork in 0 of 70.
     """
-    import subprocess  # noqa: PLC0415 - only what the command needs
+    import subprocess
 
     subprocess._USE_VFORK = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - the documented switch
-
-
-def _main_of(
-    command: Literal[
-        "acp", "serve", "demo", "setup", "config", "doctor", "mcp", "models", "completion", "worker", "fleet"
-    ],
-) -> _Main:
-    """Return the main function of a command; imports only that command."""
-    match command:
-        case "acp":
-            from holdfast.ui.acp.main import main  # noqa: PLC0415 - only what the command needs
-        case "serve":
-            from holdfast.ui.service.main import main  # noqa: PLC0415 - only what the command needs
-        case "demo":
-            from holdfast.ui.demo import main  # noqa: PLC0415 - only what the command needs
-        case "completion":
-            from holdfast.ui.commands.completion import main  # noqa: PLC0415 - only what the command needs
-        case "config":
-            from holdfast.ui.commands.config import main  # noqa: PLC0415 - only what the command needs
-        case "doctor":
-            from holdfast.ui.commands.doctor import main  # noqa: PLC0415 - only what the command needs
-        case "mcp":
-            from holdfast.ui.commands.mcp import main  # noqa: PLC0415 - only what the command needs
-        case "models":
-            from holdfast.ui.commands.models import main  # noqa: PLC0415 - only what the command needs
-        case "worker":
-            from holdfast.ui.commands.fleet.worker import main  # noqa: PLC0415 - only what the command needs
-        case "fleet":
-            from holdfast.ui.commands.fleet.fleet import main  # noqa: PLC0415 - only what the command needs
-        case "setup":
-            from holdfast.ui.commands.setup import main  # noqa: PLC0415 - only what the command needs
-    return main
 
 
 def _flush_stdout(code: int) -> int:
@@ -201,25 +135,19 @@ def _flush_stdout(code: int) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError as error:
-        from holdfast.errors import StateError  # noqa: PLC0415 - only when it ends so
+    except OSError as error:  # of a terminal, or of a stream that is not Python's
+        from holdfast.ui.standard_output import unwritable
 
-        _forget(sys.stdout)
-        raise StateError(
-            f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
-        ) from error
+        raise unwritable(sys.stdout, error) from error
     return code
 
 
-def _forget(stream: TextIO) -> None:
-    """Redirect the stream to /dev/null: at exit, Python would try again, complain, and exit with 120."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 def _write_line(stream: TextIO, text: str) -> None:
-    from holdfast.text import printable  # noqa: PLC0415 - only when there is something to say
+    from holdfast.text import printable
 
     try:
         print(printable(text), file=stream, flush=True)
     except OSError:  # nowhere to report it; the exit code shows the failure
-        _forget(stream)
+        from holdfast.ui.standard_output import write_nowhere
+
+        write_nowhere(stream)

@@ -14,10 +14,10 @@ from holdfast.errors import ProviderFailed, UsageError
 from holdfast.history.profiles import PROFILES
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.fold import fold
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import Repaired
 from holdfast.session.journal.store import MemoryStore
 from holdfast.session.request.validate import violations
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.testing.script import Call, Fail, Hold, ReceivedRequest, Reply, Say, Think
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox

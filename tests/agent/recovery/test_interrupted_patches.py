@@ -22,13 +22,13 @@ from holdfast.session.journal.entries import (
     ResponseEnded,
 )
 from holdfast.session.journal.parts import CallPart, Usage
+from holdfast.system.safe_paths import resolve
 from holdfast.tool_calls import FileChange, FileCheck
 from holdfast.tools.patches.apply_patch import ApplyPatchTool
 from holdfast.tools.tool import Plan
 from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.tools.workspace.atomic_write import delete_file, replace
-from holdfast.tools.workspace.safe_paths import resolve
 from tool_harness import workspace
 
 PATCH = """*** Begin Patch

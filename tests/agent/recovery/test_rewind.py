@@ -11,10 +11,10 @@ import pytest
 from agent_harness import Rig, says, waits
 from holdfast.errors import UsageError
 from holdfast.session.conversation.conversation import Conversation, UserMessage
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import CallLate, PromptAccepted, Rewound, SessionOpened
 from holdfast.session.journal.store import Finding, MemoryStore, Reading
 from holdfast.session.transfer.export import export
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.session.transfer.transfer import import_document
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel

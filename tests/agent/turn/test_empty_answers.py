@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent_harness import Rig, says
-from holdfast.agent.events import LiveText, TurnFailed
-from holdfast.agent.model_request.empty_answer import why_empty
+from holdfast.agent.events import CheckFinding, LiveText, TurnFailed
+from holdfast.agent.model_request.empty_answer import STEP_NOT_DONE, why_empty
 from holdfast.config.settings import Limits
-from holdfast.errors import EXIT_FAILED
+from holdfast.errors import EXIT_FAILED, EXIT_OK
 from holdfast.providers.model import ModelFinish, StreamFinished
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
@@ -17,6 +17,7 @@ from holdfast.session.journal.entries import (
     RequestFailed,
     RequestStarted,
     ResponseEnded,
+    ToolsChanged,
     TurnEnded,
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
@@ -186,3 +187,29 @@ async def test_an_answer_that_goes_on_as_the_user_is_cut_off_and_not_kept() -> N
     assert (await rig.agent.run("again")).cause == "finished"
     assert "im_" not in str(rig.model.requests[1].messages)
     assert "Sure." in str(rig.model.requests[1].messages)
+
+
+STEPS = {
+    "I'll now edit the file.": True,
+    "The bug is in a.py. Let me fix it.": True,
+    "It fails.\n\nOkay, I will now run the tests in test_a.py.": True,
+    "**Let\u2019s start with the parser.**": True,
+    "I will use tabs from now on.": False,
+    "Let me know if that helps.": False,
+    "I'll now wait for your answer.": False,
+    "Done. The tests pass.": False,
+    "Would you like me to fix it?": False,
+    "I will now read README.md. It is done.": False,
+}
+
+
+@pytest.mark.parametrize("text", STEPS)
+async def test_the_user_reads_that_a_step_is_not_done_and_it_stays_an_answer(text: str) -> None:
+    look = says("look", "seen")
+    rig = Rig(ScriptedModel([[Say(text)]]), [look])
+    rig.store.append([ToolsChanged(tools=(look.schema,))], expected=1)
+    rig.agent = rig.new_agent()
+    ended = await rig.agent.run("go")
+    assert (ended.cause, exit_code(ended, None)) == ("finished", EXIT_OK)
+    told = [event for event in rig.events if isinstance(event, CheckFinding) and event.message == STEP_NOT_DONE]
+    assert len(told) == STEPS[text]

@@ -32,7 +32,7 @@ from holdfast.session.journal.entries import (
     ToolsChanged,
 )
 from holdfast.session.journal.model_settings import NO_SETTINGS
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.request.normalize import normalize
 from holdfast.testing.script import Call, Fail, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -178,7 +178,9 @@ def test_each_message_with_calls_gets_a_field_for_its_reasoning() -> None:
         for each in normalize(fold(journal), PROFILES["openai-compatible"]).messages
         if isinstance(each, AssistantMessage)
     ]
-    assert answer.parts[0] == ThinkingPart("", id="reasoning_content")
+    first = answer.parts[0]
+    assert isinstance(first, ThinkingPart)
+    assert (first.text, first.id, first == REQUIRED_THINKING) == ("", "reasoning_content", True)
     assert answer.model == "openrouter:m"
 
 
@@ -230,21 +232,42 @@ def test_the_sentence_says_what_is_left_out() -> None:
     assert one.text == f"From here on mcp__a__get is not declared to the model any more: {MODEL}'s provider refuses it."
 
 
+class Silent(ScriptedModel):
+    """A model whose provider refuses the third request without a word."""
+
+    status = 400
+
+    @asynccontextmanager
+    async def stream(
+        self, conversation: Conversation, *, non_streaming: bool = False
+    ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
+        if len(self.requests) == 2:
+            self.requests.append(conversation)
+            raise http_failure("m", self.status, {}, b"")
+        async with super().stream(conversation, non_streaming=non_streaming) as events:
+            yield events
+
+
 async def test_an_error_without_a_reason_does_not_shorten_a_short_conversation() -> None:
-    class Silent(ScriptedModel):
-        """A model whose provider refuses the third request without a word."""
-
-        @asynccontextmanager
-        async def stream(
-            self, conversation: Conversation, *, non_streaming: bool = False
-        ) -> AsyncGenerator[AsyncIterator[StreamEvent]]:
-            if len(self.requests) == 2:
-                raise http_failure("m", 400, {}, b"")
-            async with super().stream(conversation, non_streaming=non_streaming) as events:
-                yield events
-
     rig = Rig(Silent([[Say("one " * 2_000)], [Say("two " * 2_000)], [Say("unasked")]]))
     for _ in range(2):
         assert (await rig.agent.run("go " * 500)).cause == "finished"
     assert (await rig.agent.run("more")).cause == "provider"
     assert not [each for each in rig.entries if isinstance(each, Compacted)]
+
+
+@pytest.mark.parametrize(
+    ("status", "window", "shortened"), [(400, 0, 1), (400, 119_000, 1), (400, 125_000, 0), (413, 125_000, 1)]
+)
+async def test_status_400_without_a_reason_shortens_what_fills_half_of_the_window(
+    status: int, window: int, shortened: int
+) -> None:
+    """Gateways answer 400 without a body for faults of their own too, far below the window."""
+    script = [[Say("one")], [Say("two")], [Say("a summary")], [Say("done")]]
+    model = Silent(script, usage=Usage(input_tokens=60_000))
+    model.status = status
+    rig = Rig(model, window=lambda _: window)
+    for _ in range(2):
+        assert (await rig.agent.run("word " * 8_000)).cause == "finished"
+    assert (await rig.agent.run("more")).cause == ("finished" if shortened else "provider")
+    assert len([each for each in rig.entries if isinstance(each, Compacted)]) == shortened

@@ -9,7 +9,6 @@ itself is asked again, unchanged and bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import get_args
@@ -18,76 +17,19 @@ import pytest
 
 from agent_harness import FAST, SENDING
 from holdfast.agent.agent import Agent
-from holdfast.providers.refusals.refusal import RefusalRecovery, RefusalRow
+from holdfast.providers.refusals.refusal import RefusalRecovery
 from holdfast.providers.refusals.table import ROWS
-from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, RequestsChanged, SessionOpened
+from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, RequestsChanged
 from holdfast.session.journal.store import MemoryStore
-from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import ToolContext, ToolOutput
-from refusing_server import (
-    Answer,
-    Json,
-    Refused,
-    RefusingServer,
-    Wire,
-    calls_at_once,
-    declares,
-    has_image,
-    has_markers,
-    has_thinking,
-    history,
-    lacks_reasoning,
-    serving,
-)
-from shown_images import picture
+from played_refusals import DONE, NEEDED, SAID, TOOLS, WIRES, Said, name, opened_for, played, with_recovery
+from refusing_server import Json, Refused, RefusingServer, Wire, serving
 from tiers import sampled
 
-WIRES: tuple[Wire, ...] = get_args(Wire)
-MARKED = "before <|channel|>analysis after"
-MCP = "mcp__trip__book"
-
-
-@dataclass(frozen=True)
-class Said:
-    """A row, said by its words, or by a code alone."""
-
-    row: RefusalRow
-    code: str = ""
-
-    @property
-    def refused(self) -> Refused:
-        status = next((each for each in (400, 500, 429, 413) if each in self.row.statuses), min(self.row.statuses))
-        if self.row.bare:
-            return Refused("", status, body="")
-        return Refused("It fell over." if self.code else self.row.example, status, self.code)
-
-
-SAID = [said for row in ROWS for said in (Said(row), *(Said(row, code) for code in sorted(row.codes)))]
 OTHER: tuple[RefusalRecovery, ...] = ("wait", "none", "reasoning")
-
-
-def with_recovery(*recoveries: RefusalRecovery) -> list[Said]:
-    return [said for said in SAID if said.row.recovery in recoveries]
 
 
 LONG = with_recovery("shorten")
 CONTENT = [said for said in SAID if said.row.recovery not in ("shorten", *OTHER)]
-DONE = Answer("done")
-
-
-async def read(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-    del arguments, context
-    return ToolOutput(text=MARKED)
-
-
-async def look(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
-    del arguments, context
-    return ToolOutput(text="an image", images=(picture("found.png"),))
-
-
-TOOLS = FunctionToolbox(
-    (FunctionTool("read", "read", read), FunctionTool("look", "read", look), FunctionTool(MCP, "read", read))
-)
 
 
 @dataclass
@@ -98,11 +40,7 @@ class Played:
     store: MemoryStore = field(default_factory=MemoryStore)
 
     def __post_init__(self) -> None:
-        tools = tuple(tool.schema for tool in TOOLS.tool_list)
-        opened = SessionOpened(
-            session="s", cwd="/", model=self.server.model, system=f"SYSTEM {MARKED}", tools=tools, version="0"
-        )
-        self.store.append([opened], expected=0)
+        self.store.append([opened_for(self.server)], expected=0)
 
     def agent(self) -> Agent:
         """Return an agent as another process would make it from the same journal."""
@@ -135,45 +73,6 @@ class Played:
         entries = self.entries[:count]
         self.store = MemoryStore()
         self.store.append(entries, expected=0)
-
-
-def name(value: object) -> str:
-    return f"{value.row.id} {value.code}".strip() if isinstance(value, Said) else str(value)
-
-
-NEEDED: dict[RefusalRecovery, Callable[[Json], bool]] = {
-    "thinking": has_thinking,
-    "markers": has_markers,
-    "tools": declares(MCP),
-    "one_call": lambda body: calls_at_once(body) > 1,
-    "no_images": has_image,
-    "bad_images": has_image,
-    "reasoning": lacks_reasoning,
-    "shorten": lambda body: len(json.dumps(history(body))) > 150_000,
-    "wait": lambda _: True,
-    "none": lambda _: True,
-}
-"""What a row with each recovery refuses of a request."""
-
-CALL = Answer("I look.", "hm, hm", (("read", {"path": "a"}),))
-ANSWERS: dict[RefusalRecovery, list[Answer]] = {
-    "thinking": [CALL, CALL, CALL, DONE],  # it thinks before every call, so that whatever is sent back is refused
-    "markers": [CALL, DONE],
-    "tools": [CALL, DONE],
-    "one_call": [Answer("Both.", "", (("read", {"path": "a"}), ("read", {"path": "b"}))), DONE],
-    "no_images": [Answer("", "", (("look", {}),)), DONE],
-    "bad_images": [Answer("", "", (("look", {}),)), DONE],
-    "reasoning": [Answer("I look.", "", (("read", {"path": "a"}),)), DONE],
-    "shorten": [DONE],
-    "wait": [DONE],
-    "none": [DONE],
-}
-
-
-def played(said: Said, wire: Wire) -> RefusingServer:
-    """Return a server that refuses by this row as long as a request has what the row is about."""
-    recovery = said.row.recovery
-    return RefusingServer(wire, said.refused, NEEDED[recovery], list(ANSWERS[recovery]))
 
 
 def test_every_recovery_is_played() -> None:
@@ -280,11 +179,11 @@ async def test_what_is_known_and_cannot_be_left_out_ends_the_turn(said: Said, wi
 
 
 @pytest.mark.parametrize(("said", "wire"), sampled(product(with_recovery("reasoning"), WIRES), 8), ids=name)
-async def test_a_field_for_reasoning_is_given_where_there_is_one(said: Said, wire: Wire) -> None:
-    """Only Chat Completions has the field: on another wire the decision would send the same bytes again."""
+async def test_reasoning_is_given_where_the_wire_has_it(said: Said, wire: Wire) -> None:
+    """Gemini's has no place for it: there the decision would send the same bytes again."""
     with serving(played(said, wire)) as server:
         session = Played(server)
-        has_field = wire == "chat"
+        has_field = wire != "gemini"
         assert await session.turn("go") == ("finished" if has_field else "provider")
         assert len(server.refusals) == 1
         changes = [entry for entry in session.entries if isinstance(entry, RequestsChanged)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -200,6 +201,19 @@ async def test_a_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.
 
 async def asked_for(port: int, lists: StoredLists, *, refresh: bool = False) -> KnownModels:
     return await listed_models(endpoint("openai", port), Limits(), lists, refresh=refresh)
+
+
+async def test_a_server_that_is_not_there_is_named_with_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = int(unused.getsockname()[1])
+    for name in ("ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ProviderFailed, match=rf"cannot connect to 127\.0\.0\.1:{port}: connection refused\.$"):
+        await fetch_models(endpoint("openai", port), Limits())
+    monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{port}")
+    with pytest.raises(ProviderFailed, match=r"through the proxy 'socks5://.*' \(ALL_PROXY\): connection refused"):
+        await fetch_models(endpoint("openai", port), Limits())
 
 
 async def test_a_list_is_kept_for_a_day_and_asked_for_again_on_request(tmp_path: Path) -> None:

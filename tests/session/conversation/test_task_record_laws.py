@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.conversation.fold import Fold, fold
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import (
     CallEnded,
     CallStarted,
@@ -26,7 +27,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.tool_calls import ProcessId
 from journals import journals, opened
 from laws import law

@@ -18,6 +18,7 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.conversation.fold import fold
+from holdfast.session.copies import fork_entries
 from holdfast.session.journal.entries import (
     CallEnded,
     CallLate,
@@ -34,7 +35,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.store import Finding, MemoryStore, Reading
 from holdfast.session.transfer.export import export
-from holdfast.session.transfer.fork import fork_entries
 from holdfast.session.transfer.transfer import LIMIT, Imported, import_document
 
 Json = dict[str, object]

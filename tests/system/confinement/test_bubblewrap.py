@@ -51,7 +51,9 @@ def test_every_level_has_no_capability_no_namespace_and_no_network(level: Level)
 
 def test_at_level_read_nothing_but_the_temporary_folder_is_bound_writable() -> None:
     assert [place for option, place in mounts(PLAIN) if option == "--bind"] == ["/h/u/s/tmp"]
-    assert {place for option, place in mounts(PLAIN) if option == "--remount-ro"} >= {"/tmp", "/run", "/var/tmp", "/"}
+    assert {place for option, place in mounts(PLAIN) if option == "--remount-ro"} == {"/proc", "/dev", "/"}
+    assert {place for option, place in mounts(PLAIN) if option == "--dir"} >= {"/tmp", "/run", "/var/tmp"}
+    assert [place for option, place in mounts(PLAIN) if option == "--tmpfs"] == ["/dev/shm"]
 
 
 def test_a_limited_view_shows_home_only_where_a_toolchain_is() -> None:
@@ -130,6 +132,40 @@ def test_a_toolchain_in_the_workspace_stays_writable_with_it() -> None:
     described = PLAIN._replace(level="workspace", sees_disk=True, toolchains=("/h/u/ws/.venv", "/tmp/tools"))
     assert ("--ro-bind", "/h/u/ws/.venv") not in mounts(described)
     assert ("--ro-bind", "/tmp/tools") in mounts(described)
+
+
+def test_a_toolchain_that_another_one_shows_is_not_mounted_again() -> None:
+    described = PLAIN._replace(toolchains=("/h/u/.pyenv/plugins/x", "/h/u/.pyenv"))
+    assert ("--ro-bind", "/h/u/.pyenv") in mounts(described)
+    assert ("--ro-bind", "/h/u/.pyenv/plugins/x") not in mounts(described)
+
+
+@pytest.mark.parametrize("sees_disk", [False, True])
+def test_a_secret_folder_is_never_a_toolchain_and_hides_what_surrounds_one(*, sees_disk: bool) -> None:
+    masks = (Mask("/h/u/.x/secret", is_folder=True), Mask("/h/u/.docker", is_folder=True))
+    toolchains = ("/h/u/.x", "/h/u/.x/secret/bin", "/h/u/.docker", "/h/u/.docker/bin")
+    described = PLAIN._replace(level="workspace", sees_disk=sees_disk, toolchains=toolchains, masks=masks)
+    assert ("--ro-bind", "/h/u/.docker") not in mounts(described)
+    assert position(described, "--tmpfs", "/h/u/.docker") < position(described, "--ro-bind", "/h/u/.docker/bin")
+    hidden = position(described, "--tmpfs", "/h/u/.x/secret")
+    assert hidden < position(described, "--ro-bind", "/h/u/.x/secret/bin")
+    assert sees_disk or position(described, "--ro-bind", "/h/u/.x") < hidden
+
+
+def test_a_secret_in_a_workspace_within_a_secret_folder_is_masked() -> None:
+    masks = (Mask("/h/u/.s", is_folder=True), Mask("/h/u/.s/ws/.env", is_folder=False))
+    described = PLAIN._replace(level="workspace", sees_disk=True, roots=("/h/u/.s/ws",), masks=masks)
+    assert [mask.path for mask in visible_masks(described)] == ["/h/u/.s", "/h/u/.s/ws/.env"]
+    assert position(described, "--bind", "/h/u/.s/ws") < position(described, "--ro-bind", "/h/u/.s/ws/.env")
+
+
+def test_a_writable_folder_above_something_read_only_does_not_show_a_secret_folder_again() -> None:
+    masks = (Mask("/h/u/ws/deep/k", is_folder=True),)
+    described = PLAIN._replace(
+        level="workspace", masks=masks, temporary="/h/u/ws/deep/k/tmp", fixed=("/h/u/ws/deep/er/x", "/h/u/ws/deep/k/x")
+    )
+    assert position(described, "--bind", "/h/u/ws/deep") < position(described, "--tmpfs", "/h/u/ws/deep/k")
+    assert ("--ro-bind", "/h/u/ws/deep/k/x") not in mounts(described)
 
 
 def test_a_command_that_stays_waits_for_what_it_started() -> None:

@@ -11,6 +11,8 @@ from holdfast.errors import ToolFailed
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.read_write import WriteTool, check_change
 from holdfast.tools.tool import Workspace
+from holdfast.tools.workspace import atomic_write
+from holdfast.tools.workspace.atomic_write import file_diff
 from tool_harness import called, planned, ran, workspace
 
 CODE = """\
@@ -97,8 +99,9 @@ def test_arguments_that_make_no_edit(space: Workspace) -> None:
     assert "'apps.py' does not exist. Similar names in its folder: 'app.py'" in failure(space, "a", path="apps.py")
     (space.root / "b").write_bytes(b"a\0b")
     assert "is binary" in failure(space, "a", path="b")
-    (space.root / "large").write_bytes(b"a" * 10_000_001)
-    assert "is too large: more than 10000000 bytes" in failure(space, "a", path="large")
+    with (space.root / "large").open("wb") as file:
+        file.truncate(64_000_001)
+    assert "is too large: 64,000,001 bytes (at most 64,000,000, because" in failure(space, "a", path="large")
 
 
 def test_crlf_is_matched_and_kept(space: Workspace) -> None:
@@ -209,3 +212,38 @@ def test_a_place_found_loosely_is_said(space: Workspace) -> None:
         "Text 'old' was found loosely: indentation differed and was adapted."
     )
     assert (space.root / "app.py").read_text().endswith("def two():\n    return 2\n")
+
+
+def test_a_large_file_is_edited_and_the_diff_has_the_lines_around(space: Workspace) -> None:
+    path = space.root / "large"
+    lines = [f"line {number} of a größere file {'x' * 60}" for number in range(150_000)]
+    path.write_bytes("\n".join(lines).encode() + b"\n\xff no UTF-8, and no end")
+    assert path.stat().st_size > 10_000_000
+    assert "only exact text is found" in failure(space, "line 77 of  a", path="large")
+    assert "more than once" in failure(space, "größere", path="large")
+    plan = planned(EditTool(space), path="large", old="line 77000 of a größere", new="a\nlonger ü line")
+    out = ran(plan)
+    expected = [*lines[:77_000], "a", f"longer ü line{lines[77_000].removeprefix('line 77000 of a größere')}"]
+    assert path.read_bytes() == "\n".join([*expected, *lines[77_001:]]).encode() + b"\n\xff no UTF-8, and no end"
+    assert out.text.startswith("Edited large: 1 replacement at line 77001 (+2 -1 lines).")
+    shown = plan.detail.split("\n")
+    assert shown[2] == "@@ -76998,7 +76998,8 @@"
+    assert [line[:1] for line in shown[3:]] == [" ", " ", " ", "-", "+", "+", " ", " ", " ", ""]
+    assert shown[3] == f" {lines[76_997]}"
+    plan = planned(EditTool(space), path="large", old="größere", new="große", all=True)
+    assert plan.detail == "large is too large to show the changes."
+
+
+def test_a_large_file_has_the_same_diff_as_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"line {number}\n" for number in range(40)]
+    cases = [
+        (at, cut, new) for at in (0, 1, 4, 20, 38, 39, 40) for cut in (0, 1, 2) for new in ("", "x\n", "line 3\n", "y")
+    ]
+    for at, cut, new in cases:
+        old, now = "".join(lines).encode(), "".join([*lines[:at], new, *lines[at + cut :]]).encode()
+        if old == now:
+            continue
+        small = file_diff("f", old, now)
+        with monkeypatch.context() as patch:
+            patch.setattr(atomic_write, "LARGEST_FILE", 200)  # of the 40 lines, fewer than ten are compared
+            assert file_diff("f", old, now) == small, (at, cut, new)

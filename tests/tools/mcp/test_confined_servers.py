@@ -120,6 +120,21 @@ async def test_a_server_works_behind_its_wall_in_its_folder_with_its_variables(o
 
 
 @needs("bubblewrap")
+async def test_what_git_would_obey_is_moved_away_as_soon_as_the_call_has_ended(open_folder: Path) -> None:
+    root, session = open_folder / "ws", open_folder / "sessions/one"
+    git = root / ".git"
+    git.mkdir(parents=True)
+    async with connected(steered(open_folder), root, session) as connections:
+        clean = await output_of(connections, "true")
+        assert "appeared" not in clean.text
+        made = await output_of(connections, "echo ../evil > .git/commondir; echo made")
+        assert not (git / "commondir").exists(), "the server still runs"
+        assert (git / "commondir.moved-1").read_text() == "../evil\n"
+        assert str(git / "commondir") in made.text
+        assert made.text.startswith("made")
+
+
+@needs("bubblewrap")
 async def test_only_the_hosts_of_the_entry_are_reached_and_the_log_names_what_was_refused(open_folder: Path) -> None:
     program = (
         "import urllib.request as r, sys\n"

@@ -16,7 +16,7 @@ from test_connections import connected, context, output_of
 from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.tool import ToolOutput
-from hostile_mcp_server import BROKEN
+from hostile_mcp_server import BROKEN, ENDLESS
 from polling import HANGS, expect_within
 
 PROGRAM = Path(__file__).parents[2] / "hostile_mcp_server.py"
@@ -119,6 +119,10 @@ async def test_an_answer_that_is_too_much_is_cut_and_said_to_be(tmp_path: Path, 
         ("bomb", LARGE),
         ("events_bomb", LARGE),
         ("comments", MANY),
+        ("empty_bomb", LARGE),
+        ("behind_gzip", LARGE),
+        ("endless_head", "ended during this call: 127.0.0.1:"),
+        ("endless_head", " sent headers that do not end."),
         ("brotli", "it sent an answer compressed with br."),
         ("html", f"{UNREADABLE}it is text/html (expected JSON)."),
         ("broken_event", f"{UNREADABLE}it is not JSON ("),
@@ -160,3 +164,23 @@ async def test_a_stop_during_a_flood_takes_effect(tmp_path: Path, kind: str, too
             expect_within(1, began)
             assert output.interrupted
             assert f"was asked to stop. {UNKNOWN}" in output.text
+
+
+@pytest.mark.parametrize(
+    "tool", [each for each in ENDLESS if each not in ("endless_head", "empty_bomb", "behind_gzip")]
+)
+async def test_a_stop_during_an_answer_without_an_end_takes_effect(tmp_path: Path, tool: str) -> None:
+    with hostile("http") as server:
+        async with connected(server, tmp_path) as connections:
+            stop = asyncio.Event()
+            await connections.listed("srv", stop)
+            task = asyncio.create_task(connections.call("srv", f"mcp__srv__{tool}", {}, context(stop)))
+            await asyncio.sleep(0.3)
+            assert not task.done()
+            began = time.monotonic()
+            stop.set()
+            output = await task
+            expect_within(1, began)
+            assert output.interrupted
+            assert output.text == f"MCP server 'srv' was asked to stop. {UNKNOWN}"
+            assert (await output_of(connections, "echo")).text == "echo"

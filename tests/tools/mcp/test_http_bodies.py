@@ -86,3 +86,21 @@ def test_any_body_ends(pieces: list[bytes], encoding: str, stream: bool) -> None
     headers = {**(EVENTS if stream else {}), **({"content-encoding": encoding} if encoding else {})}
     found = fault(pieces, headers)
     assert encoding or found == ""
+
+
+def test_comments_without_an_event_count_for_the_next() -> None:
+    comments = [b": ", b"x" * (MEGABYTE - 2), b"\n\n"]
+    assert fault(comments * 32, EVENTS) == ""
+    assert fault([*comments * 32, b": x\n"], EVENTS) == TOO_LARGE
+    assert fault([*comments * 20, b"data: {}\n\n", *comments * 20], EVENTS) == ""
+    assert fault([*comments * 20, b"event", b": x\n\n", *comments * 20], EVENTS) == ""
+    assert fault([b": ping\n\n" * 1000] * 101, EVENTS) == ""
+
+
+def test_what_is_packed_and_holds_nothing_has_a_bound() -> None:
+    nothing = gzip.compress(b"")[:10] + b"\x00\x00\x00\xff\xff" * 1000
+    more = b"\x00\x00\x00\xff\xff" * 200_000
+    assert fault([nothing, *[more] * 30], {"content-encoding": "gzip"}) == ""
+    assert fault([nothing, *[more] * 35], {"content-encoding": "gzip"}) == TOO_LARGE
+    behind = [gzip.compress(b"{}"), *[b"x" * MEGABYTE] * 33]
+    assert fault(behind, {"content-encoding": "gzip"}) == TOO_LARGE

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.agent.server_notices import change_note
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_declarations import (
     MOST_DECLARED,
     MOST_DECLARED_TOKENS,
-    change_note,
     next_schemas,
     session_schemas,
 )

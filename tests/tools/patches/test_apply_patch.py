@@ -130,3 +130,14 @@ def test_a_patch_outside_says_nothing_before_it_is_allowed(space: Workspace) -> 
     assert (plan.detail, plan.files) == ("", ())
     with pytest.raises(ToolFailed, match="was not found"):
         ran(plan)
+
+
+def test_a_new_file_has_the_line_ends_of_its_project(space: Workspace) -> None:
+    (space.root / ".editorconfig").write_text("[*.bat]\nend_of_line = crlf\n")
+    out = ran(patched(space, "*** Add File: new.bat\n+one\n+two\n*** Add File: new.py\n+one\n+two"))
+    assert (space.root / "new.bat").read_bytes() == b"one\r\ntwo\r\n"
+    assert (space.root / "new.py").read_bytes() == b"one\ntwo\n"
+    assert out.text.splitlines()[:2] == [
+        "new.bat: created (+2 -0 lines), line ends: CRLF, as .editorconfig says",
+        "new.py: created (+2 -0 lines)",
+    ]

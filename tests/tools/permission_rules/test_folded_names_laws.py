@@ -27,6 +27,7 @@ SECRETS = [
     ".env",
     ".env.local",
     "key.pem",
+    ".envrc",
     "id_rsa",
     ".aws/x",
     "deep/.npmrc",
@@ -34,7 +35,7 @@ SECRETS = [
     "a.tfstate",
     ".ssh/id",
 ]
-OBEYED = ["AGENTS.md", "CLAUDE.md", ".git/hooks/pre-commit", ".vscode/tasks.json", ".envrc", "conftest.py", "Makefile"]
+OBEYED = ["AGENTS.md", "CLAUDE.md", ".git/hooks/pre-commit", ".vscode/tasks.json", "conftest.py", "Makefile"]
 NAMES = ["notes.txt", "straße.md", "é.txt", "İ.txt", "src/Main.PY", "ﬁle", "ΣΑΣ.txt"]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.system.safe_paths import locate
 from holdfast.tool_calls import FileChange
 from holdfast.tools.workspace import atomic_write
-from holdfast.tools.workspace.safe_paths import locate
 from process_leaks import linux_only
 
 

@@ -32,6 +32,7 @@ def test_servers_are_read() -> None:
         ([stdio("tracker__x")], "two underscores in a row"),
         ([stdio("_x")], "one at an end"),
         ([stdio("a b"), stdio("A.B")], "'a b' and 'A.B' cannot be used together"),
+        ([stdio("a"), stdio("a")], "'a' and 'a' cannot be used together"),
         ([stdio(command="")], "neither a command nor a url"),
         ([stdio(command="a\0b")], "a NUL"),
         ([stdio(args=["x" * 100_001])], "more than 100000 characters"),

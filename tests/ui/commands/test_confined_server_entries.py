@@ -10,12 +10,12 @@ import pytest
 from holdfast.config.mcp_servers import MOST_HOSTS, server_of_entry, servers_of_tables
 from holdfast.config.settings import Config, decoded
 from holdfast.errors import ConfigInvalid
+from holdfast.host.events import ServersShown
 from holdfast.tools.mcp.connections import McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_state import ServerState
 from holdfast.ui.commands.doctor.findings import server_finding
 from holdfast.ui.commands.mcp import main, server_details
-from holdfast.ui.tui.agent_thread.messages import ServersShown
 from holdfast.ui.tui.pages.server_page import server_lines
 
 CONFINED = "in the sandbox, reaching api.example.org, *.example.net:8080"

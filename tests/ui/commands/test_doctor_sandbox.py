@@ -13,6 +13,7 @@ import pytest
 from holdfast.system.confinement.probe import WallProbe, probe_walls
 from holdfast.system.confinement.remedies import APPARMOR, NOT_INSTALLED, Obstacle
 from holdfast.ui.commands.doctor.sandbox import sandbox_findings
+from skips import needs
 
 WORKS = WallProbe("bwrap", "0.8.0", None)
 LANDLOCK = WallProbe("landlock", "ABI 7", None)
@@ -43,10 +44,10 @@ def test_the_remedy_is_named_where_it_is_needed() -> None:
     assert unneeded.todo == ""
 
 
-def doctor(*words: str, path: str) -> subprocess.CompletedProcess[str]:
+def doctor(*words: str, path: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PATH": path}
     command = [sys.executable, "-m", "holdfast", "doctor", "sandbox", *words]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def test_the_command_ends_with_whether_a_wall_works(tmp_path: Path) -> None:
@@ -58,3 +59,26 @@ def test_the_command_ends_with_whether_a_wall_works(tmp_path: Path) -> None:
     without = json.loads(doctor("--format", "json", path=str(tmp_path)).stdout)
     assert without[0]["what"] == "bubblewrap is not installed"
     assert "Install bubblewrap" in without[0]["todo"] or without[0]["level"] == "ok"
+
+
+def test_a_bubblewrap_of_the_folder_is_none_and_a_link_for_git_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ws/bin").mkdir(parents=True)
+    trap = tmp_path / "ws/bin/bwrap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    trap.chmod(0o755)
+    (tmp_path / "elsewhere/.git").mkdir(parents=True)
+    (tmp_path / "ws/.git").symlink_to("../elsewhere/.git")
+    found = json.loads(doctor("--format", "json", path=str(trap.parent), cwd=tmp_path / "ws").stdout)
+    assert found[0]["what"] == "bubblewrap is not installed"
+    assert not (tmp_path / "ran").exists()
+    assert found[-1]["name"] == "workspace"
+    assert f"{str(tmp_path / 'ws/.git')!r} is a link" in found[-1]["what"]
+
+
+@needs("root")
+def test_a_folder_of_another_user_has_landlock_alone_for_root(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    found = json.loads(doctor("--format", "json", path=os.environ["PATH"], cwd=tmp_path).stdout)
+    assert str(tmp_path) in found[0]["what"] or found[0]["what"] == "bubblewrap is not installed"
+    assert found[0]["level"] == "warn"
+    assert "workspace" not in found[2]["what"]

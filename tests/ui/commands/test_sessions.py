@@ -421,3 +421,30 @@ def test_a_session_is_exported_in_other_forms(catalog: Catalog, here: Path, form
     target = here / "out"
     assert run("export", name, "--format", form, "-o", str(target))[0] == 0
     assert "ünïcode" in target.read_text("utf-8")
+
+
+def test_a_long_list_is_printed_in_pages(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sessions, "_PAGE", 3)
+    for number in range(5):
+        name = session(catalog, tmp_path, [PromptAccepted(turn=1, text=f"needle {number}")])
+        os.utime(catalog.folder(name) / "session.db", (1_700_000_000 + number, 1_700_000_000 + number))
+    ids = [each.id for each in catalog.all()]
+    for command in (("list",), ("search", "needle")):
+        _, out, _ = run(*command)
+        assert [each for each in ids if each in out.partition("more:")[0]] == ids[:3]
+        assert f"--after {ids[2]} or --limit N" in out
+        _, out, _ = run(*command, "--after", ids[2])
+        assert [each for each in ids if each in out] == ids[3:]
+        assert "more:" not in out
+        _, out, _ = run(*command, "--limit", "4")
+        assert [each for each in ids if each in out.partition("more:")[0]] == ids[:4]
+        _, out, _ = run(*command, "--json")
+        assert [each for each in ids if each in out] == ids
+        _, out, _ = run(*command, "--json", "--limit", "1", "--after", ids[0])
+        assert [each for each in ids if each in out] == ids[1:2]
+        with pytest.raises(UsageError, match="'nothing' is not in this list"):
+            run(*command, "--after", "nothing")
+        for wrong in ("0", "-1", "x", "1" * 30, "٣"):
+            with pytest.raises(SystemExit):
+                run(*command, f"--limit={wrong}")

@@ -15,7 +15,8 @@ import pytest
 from holdfast.agent.sessions import create
 from holdfast.errors import UsageError
 from holdfast.session.catalog import Catalog
-from holdfast.ui.commands.completion import COMPLETED_COMMANDS, Candidate, candidates, known_candidates
+from holdfast.ui.command_table import COMMANDS
+from holdfast.ui.commands.completion import Candidate, candidates, known_candidates
 from holdfast.ui.commands.completion.scripts import SCRIPTS
 from holdfast.ui.main import main
 from polling import HANGS
@@ -32,7 +33,7 @@ def of(metavar: str) -> Iterator[Candidate]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("holdfast ", list(COMPLETED_COMMANDS)),
+        ("holdfast ", list(COMMANDS)),
         ("holdfast do", ["doctor"]),
         ("holdfast sessions re", ["rename", "restore"]),
         ("holdfast sessions p", ["push", "pull"]),
@@ -71,14 +72,14 @@ def of(metavar: str) -> Iterator[Candidate]:
         ("holdfast completion z", ["zsh"]),
         ("holdfast completion --l", []),
         ("holdfast nonsense ", []),
-        ("", list(COMPLETED_COMMANDS)),
+        ("", list(COMMANDS)),
     ],
 )
 def test_what_may_come_next(line: str, expected: list[str]) -> None:
     assert [each.value for each in candidates(line, of)] == expected
 
 
-@pytest.mark.parametrize("command", COMPLETED_COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_options_that_say_what_they_do(command: str) -> None:
     found = {each.value: each.description for each in candidates(f"holdfast {command} --", of)}
     assert "--help" in found
@@ -98,7 +99,7 @@ def test_the_first_help_page_names_every_command(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["-h"])
     shown = re.findall(r"^  holdfast ([a-z|]+)", capsys.readouterr().out, re.MULTILINE)
-    assert {name for names in shown for name in names.split("|")} == set(COMPLETED_COMMANDS)
+    assert {name for names in shown for name in names.split("|")} == set(COMMANDS)
 
 
 def test_what_is_known_is_what_is_there(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ def test_a_key_is_checked_with_the_others_of_the_file(tmp_path: Path, capsys: py
     [
         ("limits.max_steps", "abc", "expected a whole number, at least 1"),
         ("limits.max_steps", "0", "expected a whole number, at least 1"),
+        ("limits.max_steps", "9" * 5_000, "expected a whole number, at least 1"),
+        ("limits.timeout", "[" * 5_000, "expected a number"),
+        ("wake", "9" * 5_000, "expected true or false"),
         ("limits.max_cost", "-1", "expected a number, greater than 0"),
         ("context.compact_at", "2", "expected a number, greater than 0 and at most 1"),
         ("permission_mode", "never", "expected one of accept-edits, ask, plan, yolo"),

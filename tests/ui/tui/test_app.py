@@ -19,6 +19,7 @@ from textual.widgets import Input, OptionList, Static
 from holdfast.agent.events import Fact, TurnFailed
 from holdfast.agent.sessions import create
 from holdfast.config.settings import Config
+from holdfast.host.events import Window
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import Titled
 from holdfast.tool_calls import Mode
@@ -28,7 +29,7 @@ from holdfast.ui.advice import SCREEN
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui import app
-from holdfast.ui.tui.agent_thread.messages import ApprovalRequested, Window
+from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.widgets.composer import ASKING, BUSY, PLACEHOLDER_IDLE

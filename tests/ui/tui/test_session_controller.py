@@ -11,6 +11,7 @@ from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortenin
 from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Config
 from holdfast.errors import ModelUnusable, UsageError
+from holdfast.host.events import Busy, Idle, Window
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
@@ -29,13 +30,10 @@ from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import (
     ApprovalClosed,
-    Busy,
     CurrentConversation,
-    Idle,
     InputAccepted,
     SessionClosed,
     SessionOpenedMessage,
-    Window,
 )
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.session_controller import READ_ONLY, SessionController

@@ -7,8 +7,8 @@ from pathlib import Path
 from test_app import notice, showing, start, typed, until
 
 from holdfast.agent.events import Fact
+from holdfast.host.events import TaskOutput
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
-from holdfast.ui.tui.agent_thread.messages import TaskOutput
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.pickers import Picker

@@ -33,9 +33,9 @@ from holdfast.ui.view.blocks import (
     CallBlock,
     CallState,
     Note,
-    Prompt,
     Thinking,
     TurnEnd,
+    UserBlock,
 )
 from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.view import View
@@ -60,16 +60,16 @@ def last(view: View) -> Block:
 
 def test_a_busy_day_is_shown_in_order() -> None:
     kinds = [type(block).__name__ for block in viewed(busy_day()).blocks()]
-    first = ["Note", "Prompt", "Thinking", "AnswerBlock", *["CallBlock"] * 5, "Note", "CallBlock", "CallBlock"]
+    first = ["Note", "UserBlock", "Thinking", "AnswerBlock", *["CallBlock"] * 5, "Note", "CallBlock", "CallBlock"]
     assert kinds[:12] == first
     assert kinds[12:] == [
         "AnswerBlock",
         "TurnEnd",
-        "Prompt",
+        "UserBlock",
         "Thinking",
         "AnswerBlock",
         "TurnEnd",
-        "Prompt",
+        "UserBlock",
         "AnswerBlock",
         "CallBlock",
     ]
@@ -193,7 +193,7 @@ def test_a_stop_cuts_what_streams_and_says_why() -> None:
     view.take(Fact(3, ResponseCheckpoint(step=1, text="Half of")))
     view.take(Fact(4, TurnEnded(turn=1, reason="cancelled", cause="user")))
     prompt, answer, call, end = view.blocks()
-    assert isinstance(prompt, Prompt)
+    assert isinstance(prompt, UserBlock)
     assert answer == AnswerBlock(key="2.answer0", text="Half of", state="cut")
     assert isinstance(call, CallBlock)
     assert (call.state, call.title) == ("not_started", "bash ls")

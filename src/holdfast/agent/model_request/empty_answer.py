@@ -6,9 +6,10 @@ none is broken, whatever its text says: the call that it announces was lost on t
 
 A text that ends with an announcement, "I will now read README.md:", is no answer either: behind the colon stands what
 it announces, and there is nothing. Both marks are needed, the first person that is about to act and the colon (or dots)
-at the very end. A colon alone may end code, a heading or a salutation. An intention with a full stop may be the honest
-answer: to "what will you do?", or to "use tabs from now on". And what repeats the user's words may be what they asked
-for.
+at the very end. A colon alone may end code, a heading or a salutation. An intention with a full stop, "I'll now edit
+the file.", may be the honest answer: to "what will you do?", or to "use tabs from now on". So it stays an answer, and a
+run that ends with it a success; the user only reads a note (`step_not_done`), which is true in both cases. And what
+repeats the user's words may be what they asked for.
 """
 
 from __future__ import annotations
@@ -39,6 +40,21 @@ _ANNOUNCES = re.compile(
 """A last sentence in which the writer is about to act, up to the colon or the dots that end it."""
 
 
+_STEP = re.compile(
+    r"(?:\A|[.!?]\s+)(?:(?:okay|ok|sure|alright|great|so|then|next|first),?\s+)?"
+    r"(?:let me|let['\u2019]s|(?:i|we)(?:['\u2019]ll| will| am going to|['\u2019]m going to|['\u2019]re going to)"
+    r" (?:now|first|next|start|begin|go ahead|proceed))\s+"
+    r"(?!(?:know|wait|await|be|not|never|stop|leave|have|need)\b)\w[^.!?]*(?:[.](?=\w)[^.!?]*)*[.!]\Z",
+    re.IGNORECASE,
+)
+"""A last sentence with a step that the writer takes now."""
+
+STEP_NOT_DONE = (
+    "The answer ends with what the model is about to do, and it called no tool after that: this step is not done."
+    ' Say "go on" to let it continue.'
+)
+
+
 class EmptyAnswer(ProviderFailed):
     """A complete response of `model` that is no answer; its `usage` is None if the provider did not count it."""
 
@@ -67,6 +83,15 @@ def why_empty(finished: StreamFinished) -> str:
         return "it ends with what it is about to do, and does not do it" if _announces(text) else ""
     thought = any(isinstance(part, ThinkingPart) for part in finished.parts) or bool(text.strip())
     return "its response has nothing but thinking" if thought else "its response is empty"
+
+
+def step_not_done(finished: StreamFinished) -> bool:
+    """Return whether an answer without calls ends with a step that the model is about to take."""
+    if finished.finish != "stop" or any(isinstance(part, CallPart) for part in finished.parts):
+        return False
+    text = "".join(part.text for part in finished.parts if isinstance(part, TextPart)).rstrip()
+    line = text[-_LAST_LINE:].rpartition("\n")[2].strip(" >#*_-")
+    return _STEP.search(line) is not None
 
 
 def _is_visible(text: str) -> bool:

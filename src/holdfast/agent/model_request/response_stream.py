@@ -256,7 +256,7 @@ class Stream:
                 self._emit(LiveCall(self._step, event.index, name, event.arguments))
 
     def _text(self) -> HeldText:
-        from holdfast.agent.model_request.held_text import HeldText  # noqa: PLC0415 - when the answer has begun
+        from holdfast.agent.model_request.held_text import HeldText
 
         self._held_text = self._held_text or HeldText(calls=self._text_calls)
         return self._held_text

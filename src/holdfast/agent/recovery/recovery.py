@@ -145,7 +145,7 @@ class Recovery:
         reports = self._toolbox.server_reports()
         if not any(reports.values()):
             return ()
-        from holdfast.agent.server_notices import failures  # noqa: PLC0415 - if a server failed
+        from holdfast.agent.server_notices import failures
 
         opened = self._journal.conversation.opened
         declared = () if opened is None else opened.tools
@@ -159,7 +159,7 @@ class Recovery:
         now = self._toolbox.redeclare(declared)
         if opened is None or (now == declared and not notes):
             return failed
-        from holdfast.tools.mcp.tool_declarations import change_note  # noqa: PLC0415 - if there are servers
+        from holdfast.agent.server_notices import change_note
 
         note = "\n".join(filter(None, (*notes, change_note(declared, now))))
         return (*failed, e.ToolsChanged(tools=now, note=note))
@@ -169,7 +169,7 @@ class Recovery:
         reported = self._journal.failed_servers
         if not reported:
             return ()
-        from holdfast.agent.server_notices import recovered, recovery_note  # noqa: PLC0415 - if a server failed
+        from holdfast.agent.server_notices import recovered, recovery_note
 
         back = recovered(reported, self._toolbox.server_reports())
         for server in back:

@@ -149,7 +149,7 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
         text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
         return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=known.seconds.get(call_id, 0.0))
     if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
-        from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that waited
+        from holdfast.tools.arguments.tolerant_tool import canonical_name
 
         if canonical_name(call.part.name) == "ask_user":
             text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
@@ -191,7 +191,7 @@ def only_reads(name: str, effect: Effect, remote: RemoteCall | None) -> bool:
     """Return whether this is a call of holdfast's own tools that read files; what a server's tool does is its word."""
     if effect != "read" or remote is not None:
         return False
-    from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - tables, for a call that was cut
+    from holdfast.tools.arguments.tolerant_tool import canonical_name
 
     return canonical_name(name) in READING_TOOLS
 

@@ -53,7 +53,7 @@ class Spent(msgspec.Struct, frozen=True):
             ):
                 if usage.cost is None:
                     return msgspec.structs.replace(self, unpriced=model)
-                from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only after a response
+                from decimal import Decimal  # 4 ms at import, needed only after a response
 
                 return msgspec.structs.replace(self, dollars=str(Decimal(self.dollars) + Decimal(usage.cost)))
             case _:
@@ -62,7 +62,7 @@ class Spent(msgspec.Struct, frozen=True):
 
 def over_bound(spent: Spent, bound: float) -> str:
     """Return why no request may begin with a bound of so many US dollars, "" if one may."""
-    from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only with a bound
+    from decimal import Decimal  # 4 ms at import, needed only with a bound
 
     if spent.unpriced is not None:
         return f"the cost of a response by {spent.unpriced} is not known, so ${bound:g} cannot be kept"

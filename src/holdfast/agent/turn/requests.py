@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import get_args
 
 import msgspec
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import CheckFinding
-from holdfast.agent.model_request.empty_answer import EmptyAnswer, expect_answer
+from holdfast.agent.model_request.empty_answer import STEP_NOT_DONE, EmptyAnswer, expect_answer, step_not_done
 from holdfast.agent.model_request.response_stream import Stream
 from holdfast.agent.model_request.retry import retry_delay, without_streaming
 from holdfast.agent.model_request.streamed_text import StreamedText
@@ -43,7 +44,10 @@ from holdfast.session.request.validate import validate_request
 from holdfast.text import valid_unicode
 
 _LONG = 16_000
-"""Tokens from which on a refusal without a reason may mean that the conversation is too long."""
+"""Tokens from which on a refusal without a reason may mean that the conversation is too long.
+
+With status 400 it must also fill half of the window, if that is known.
+"""
 
 
 class _Recovery(msgspec.Struct, frozen=True):
@@ -150,7 +154,7 @@ class Requests:
                 stream.end_text()
                 failed = await self._explained(refused, sent)
                 empty += isinstance(failed, EmptyAnswer)
-                found = self._recovery(failed, sent, left_out, model, shown=stream.shown)
+                found = await self._recovery(failed, sent, left_out, model, shown=stream.shown)
                 if found.further:
                     delay = 0.0
                 elif found.repeats:
@@ -212,6 +216,8 @@ class Requests:
             self._journal.append(msgspec.structs.replace(ended, written=valid_unicode(checked.written)))
         if checked.written:
             checks.emit_note(read_notice(sent.model))
+        if ended.refusal is None and sent.opened is not None and sent.opened.tools and step_not_done(checked.finished):
+            checks.emit_note(STEP_NOT_DONE)
         self.unread_call = checked.unread and unread_detail(sent.model, checked.unread, reads=reads)
         self._notice(stream, sent, ended)
         if ended.refusal is not None:
@@ -221,19 +227,19 @@ class Requests:
         self._to(Signal.RESPONSE)
         return checked.finished.finish
 
-    def _recovery(
+    async def _recovery(
         self, failed: ProviderFailed, sent: Conversation, left_out: set[str], model: Model, *, shown: bool
     ) -> _Recovery:
         """Return what a failed request is followed by, after which `left_out` was already left out of it.
 
         One further request at most: only images have two steps, the newest and then all.
         """
-        from holdfast.agent.turn import image_refusals, refusals  # noqa: PLC0415 - only after a failure
+        from holdfast.agent.turn import image_refusals, refusals
 
         row = refusals.refusal_of(failed, sent)
         if failed.fault == "too_long":
-            possible = not (shown or "too_long" in left_out) and self._may_be_too_long(failed)
-            possible = possible and self._context.compactor.is_possible()
+            possible = not (shown or "too_long" in left_out) and self._context.compactor.is_possible()
+            possible = possible and await self._may_be_too_long(failed, sent)
             return _Recovery(too_long=possible, further=possible)
         if (images := image_refusals.image_refusal(failed, sent)) is not None:
             further = not shown and left_out.isdisjoint({images, *get_args(RequestChange)})
@@ -246,7 +252,7 @@ class Requests:
 
     def _makes_another_request(self, change: RequestsChanged, sent: Conversation, model: Model) -> bool:
         """Return whether the decision changes what is sent: what was refused is not sent again, byte for byte."""
-        from holdfast.agent.turn.refusals import makes_another_request  # noqa: PLC0415 - only after a refusal
+        from holdfast.agent.turn.refusals import makes_another_request
 
         now, after = self._journal.conversation, self._journal.fold.after((change,))
         profile = self._context.checks.profile(sent)
@@ -256,16 +262,20 @@ class Requests:
             validate_request(after, profile).conversation
         )
 
-    def _may_be_too_long(self, failed: ProviderFailed) -> bool:
-        """Return whether to believe it: an error without a reason also comes for other faults of a short one."""
-        return failed.refusal != "no-reason" or context_tokens(self._journal.conversation) >= _LONG
+    async def _may_be_too_long(self, failed: ProviderFailed, sent: Conversation) -> bool:
+        """Return whether to believe it: gateways also answer 400 without a reason when their own server fails."""
+        if failed.refusal != "no-reason":
+            return True
+        window = await self._context.compactor.window_of(sent.model, self._stop)
+        least = max(_LONG, window // 2) if failed.status == HTTPStatus.BAD_REQUEST else _LONG
+        return context_tokens(self._journal.conversation) >= least
 
     def _notice(self, stream: Stream, sent: Conversation, ended: ResponseEnded) -> None:
         """Note the end of a stream. Tell the user if a server of theirs, at the first request, dropped the tools."""
         self._stream = None
         if not (stream.patient and ended.step == 1):
             return
-        from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped  # noqa: PLC0415 - once
+        from holdfast.agent.model_request.dropped_tools import TOOLS_DROPPED, tools_were_dropped
 
         if tools_were_dropped(sent, ended.usage):
             self._context.emit(CheckFinding(TOOLS_DROPPED))
@@ -274,7 +284,7 @@ class Requests:
         """Return the failure; one of a request that was too long says what of the window was holdfast's own."""
         if failed.fault != "too_long":
             return failed
-        from holdfast.agent.model_request.small_windows import with_small_window  # noqa: PLC0415 - only then
+        from holdfast.agent.model_request.small_windows import with_small_window
 
         window = await self._context.compactor.window_of(sent.model, self._stop)
         return with_small_window(failed, sent, window)

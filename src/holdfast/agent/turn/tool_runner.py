@@ -26,7 +26,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, may_tell, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Calls:
         try:
             if tool is not None:
                 return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
-            from holdfast.tools.arguments.tolerant_tool import missing_tool  # noqa: PLC0415 - tables, for such a call
+            from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
             declared = [each.name for each in opened.tools] if opened is not None else []
@@ -201,13 +201,13 @@ class Calls:
         ask = self._context.ask
         if ask is None:
             raise ApprovalUnavailable(why)
-        from holdfast.agent.turn.calls.call_questions import answered_question  # noqa: PLC0415 - for an answer
+        from holdfast.agent.turn.calls.call_questions import answered_question
 
         self._to(Signal.ASK)
         return answered_question(entry.question, await self._stop.race(ask(entry.question, plan)))
 
     def _question_about(self, call: OpenCall, plan: Plan, why: str) -> e.ApprovalAsked:
-        from holdfast.agent.turn.calls.call_questions import call_question  # noqa: PLC0415 - for the first question
+        from holdfast.agent.turn.calls.call_questions import call_question
 
         permissions = self._context.permissions
         return call_question(call, plan, why, mode=permissions.mode, rules=permissions.offered)
@@ -307,6 +307,7 @@ class Calls:
             tasks=tasks,
             mode=policy.mode,
             may_read=read_filter(plan, policy, tool=self._tool_name(part, plan)),
+            has_read_rules=has_read_rules(policy),
             consult=None if plan.remote is None else lambda request: self._consult_for_server(part, request),
             has_user=self._context.ask is not None,
             pending_request=waits,
@@ -351,7 +352,7 @@ class Calls:
 
     async def _consult_for_server(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers to what an MCP server asks during the call."""
-        from holdfast.agent.turn.server_questions import ServerQuestions  # noqa: PLC0415 - when a server asks
+        from holdfast.agent.turn.server_questions import ServerQuestions
 
         if self._questions is None:
             self._questions = ServerQuestions(self._journal, self._stop, self._to, self._context.ask)

@@ -137,7 +137,7 @@ class Turn:
         lacks = opened is not None and has_user and all(each.name != "ask_user" for each in opened.tools)
         if not (fold.tasks.open or fold.tasks.ended or lacks):
             return ()
-        from holdfast.agent.context.later_declarations import later_declarations  # noqa: PLC0415 - when one may be missing
+        from holdfast.agent.context.later_declarations import later_declarations
 
         return later_declarations(fold, context.toolbox, context.permissions.policy().rules, has_user=has_user)
 

@@ -14,8 +14,14 @@ from pathlib import Path
 
 from holdfast.errors import StateError
 from holdfast.fleet.places.outside_values import TRANSPORTS
+from holdfast.system.trusted_programs import trusted_program, trusted_search_path
 
-_RUNS_NOTHING = {"core.hooksPath": os.devnull, "core.fsmonitor": "false", "core.askPass": ""}
+_RUNS_NOTHING = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.askPass": "",
+    "core.alternateRefsCommand": "true",
+}
 _CONFIG = {
     "GIT_CONFIG_COUNT": str(len(_RUNS_NOTHING)),
     **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_RUNS_NOTHING)},
@@ -35,19 +41,34 @@ def of_worktree(clone: Path, entry: Path, folder: Path) -> dict[str, str]:
     return {"GIT_DIR": str(entry), "GIT_COMMON_DIR": str(clone), "GIT_WORK_TREE": str(folder)}
 
 
-def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, input_text: str = "") -> str:
+def git(
+    folder: Path,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    input_text: str = "",
+    places: Path | None = None,
+) -> str:
     """Return what git wrote on standard output, given `input_text`; raises `StateError` with its last error.
 
-    Paths are not changed on the way, whatever bytes they have.
+    Paths are not changed on the way, whatever bytes they have. Neither git nor what it starts is a program in `folder`
+    or in `places`, where sessions work.
     """
+    foreign = (folder, *(() if places is None else (places,)))
+    program = trusted_program("git", *foreign)
+    if not program:
+        raise StateError(
+            "Git is not installed on this worker (outside of the sessions' folders), and a worktree needs it. "
+            "Install git."
+        )
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name == "GIT_SSH_COMMAND"
     }
+    environ["PATH"] = trusted_search_path(*foreign)
     quiet = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", **_CONFIG}
     quiet["GIT_ALLOW_PROTOCOL"] = ":".join(TRANSPORTS)
     try:
         done = subprocess.run(  # noqa: S603 - no shell; addresses and names are separate arguments
-            ["git", *arguments],  # noqa: S607 - the git of the PATH, as in the user's own shell
+            [program, *arguments],
             cwd=folder,
             env={**environ, **quiet, **(environment or {})},
             check=False,
@@ -55,8 +76,8 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
             input=input_text.encode("utf-8", "surrogateescape"),
             timeout=LONGEST,
         )
-    except FileNotFoundError as error:
-        raise StateError("Git is not installed on this worker, and a worktree needs it. Install git.") from error
+    except OSError as error:
+        raise StateError(f"Git {program!r} could not be run in {str(folder)!r}: {error.strerror}. See both.") from error
     except subprocess.TimeoutExpired as error:
         raise StateError(
             f"Command git {arguments[0]} did not end within {LONGEST:g} s. See the repository and the network."

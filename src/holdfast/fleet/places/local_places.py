@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from holdfast.system.confinement.description import LevelUnavailable
 from holdfast.system.confinement.outer_wall import outer_words
 from holdfast.system.confinement.probe import outer_obstacle
 from holdfast.system.owned_folder import OwnedFolder
+from holdfast.system.trusted_programs import trusted_program
 from holdfast.system.user_directories import homes
 from holdfast.tools.process.launch import PACKAGES
 
@@ -113,11 +113,12 @@ def container(cwd: Path, session_folder: Path, *, image: str, network: bool) -> 
     if not image:
         raise StateError("A container needs the name of an image (`image`). Name it when the session is made.")
     checked_image(image)
-    for program in ("podman", "docker"):
-        if shutil.which(program):
-            break
-    else:
-        raise StateError("A container needs podman or docker, and this worker has neither. Install one of them.")
+    program = trusted_program("podman", cwd) or trusted_program("docker", cwd)
+    if not program:
+        raise StateError(
+            "A container needs podman or docker, and this worker has neither (outside of the session's folder). "
+            "Install one of them."
+        )
     git_folder, read_only = _git_folder(cwd)
     for folder in (cwd, session_folder, git_folder):
         if ":" in str(folder):

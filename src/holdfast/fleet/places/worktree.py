@@ -120,7 +120,7 @@ def worktree_place(session: str, row_values: dict[str, object], *, state: Path, 
     if saved:
         checked_commit(saved)
     clone = _clone(repository, state, str(folder_below(local, roots, "Repository")) if local else repository)
-    worktrees = OwnedFolder(state / "worktrees")
+    worktrees = OwnedFolder(_worktrees(state))
     folder = worktrees.path(session)
     if not (folder / ".git").exists():
         worktrees.remove(session)
@@ -145,7 +145,7 @@ def _clone(repository: str, state: Path, source: str) -> Path:
     if not (clone / "HEAD").exists():
         scratch = Path(tempfile.mkdtemp(prefix=".clone-", dir=clone.parent))
         try:
-            git(clone.parent, "clone", "--quiet", "--bare", "--", source, str(scratch))
+            git(clone.parent, "clone", "--quiet", "--bare", "--", source, str(scratch), places=_worktrees(state))
             try:
                 scratch.rename(clone)
             except OSError:  # another session of this machine was faster
@@ -187,7 +187,12 @@ def _entry(clone: Path, folder: Path) -> Path:
 
 
 def _in_clone(clone: Path, *words: str) -> str:
-    return git(clone, *words, environment=of_clone(clone))
+    return git(clone, *words, environment=of_clone(clone), places=_worktrees(clone.parent.parent))
+
+
+def _worktrees(state: Path) -> Path:
+    """Return the folder in which sessions work, each in its own."""
+    return state / "worktrees"
 
 
 def _is_empty(folder: Path) -> bool:

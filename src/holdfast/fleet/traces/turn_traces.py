@@ -39,13 +39,13 @@ class TurnTraces:
 def _tracer(provider: TracerProvider | None) -> Tracer | None:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
         return None
-    from opentelemetry.trace import get_tracer  # noqa: PLC0415 - not installed with holdfast
+    from opentelemetry.trace import get_tracer
 
     return get_tracer("holdfast", __version__, tracer_provider=provider)
 
 
 def _send(tracer: Tracer, turn: TurnSpan, context: Context | None) -> None:
-    from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context  # noqa: PLC0415 - likewise
+    from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
     attributes = {**turn.attributes, "error.type": turn.error} if turn.error else turn.attributes
     kind = SpanKind.CLIENT if turn.kind == "client" else SpanKind.INTERNAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from types import MappingProxyType
 
 from holdfast.errors import UsageError
@@ -11,19 +11,19 @@ from holdfast.history.formats.format import Format
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        "openai-chat": "holdfast.history.formats.openai_chat",
-        "anthropic": "holdfast.history.formats.anthropic.messages",
-        "openai-responses": "holdfast.history.formats.openai_responses",
-        "pydantic-ai": "holdfast.history.formats.pydantic_ai.messages",
-        "gemini": "holdfast.history.formats.gemini",
+        "openai-chat": "holdfast.history.formats.openai_chat:FORMAT",
+        "anthropic": "holdfast.history.formats.anthropic.messages:FORMAT",
+        "openai-responses": "holdfast.history.formats.openai_responses:FORMAT",
+        "pydantic-ai": "holdfast.history.formats.pydantic_ai.messages:FORMAT",
+        "gemini": "holdfast.history.formats.gemini:FORMAT",
     }
 )
-"""The module of each format; it holds the format as `FORMAT`."""
+"""Where each format is, as `module:name`."""
 
 
 def find_format(name: str) -> Format:
     """Return the format; raises `UsageError` if the name is unknown."""
     if name not in FORMATS:
         raise UsageError(f"Unknown format {name!r} (expected one of {', '.join(FORMATS)}). Name one of them.")
-    found: Format = import_module(FORMATS[name]).FORMAT
+    found: Format = resolve_name(FORMATS[name])
     return found

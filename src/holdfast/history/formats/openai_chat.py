@@ -52,15 +52,28 @@ from holdfast.history.formats.openai_chat_writer import (
     readdressed,
 )
 from holdfast.history.formats.other_wire_results import picture_item, result_in_other_field, result_of_another
-from holdfast.history.media.images import inspect_image_address
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, MessageFlag, Path, Role, is_synthetic
+from holdfast.history.media.images import AUDIO, DATA_URL, inspect_image_address
+from holdfast.history.media.media_forms import picture_in
+from holdfast.history.shape import (
+    NO_FILES,
+    NO_FLAGS,
+    Flag,
+    Grammar,
+    Item,
+    Media,
+    Message,
+    MessageFlag,
+    Path,
+    Role,
+    is_synthetic,
+)
 
 _USER_KINDS = frozenset({"text", "image_url", "input_audio", "file", "video_url"})
 _KINDS: dict[Role, frozenset[str]] = {
     "system": frozenset({"text"}),
     "user": _USER_KINDS,
     "assistant": frozenset({"text", "refusal"}),
-    "tool": frozenset({"text", "image_url"}),
+    "tool": frozenset({"text", "image_url", "file"}),
 }
 _TEXTS = frozenset({"text", "refusal"})
 _SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType({"file": ("file_data", "file_id"), "input_audio": ("data",)})
@@ -212,6 +225,9 @@ def _assistant(index: int, raw: Json) -> Message:
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):
         items.extend(content_of((index, "content"), "assistant", content, _part))
+    for number, image in enumerate(as_array(raw.get("images"))):  # as OpenRouter answers
+        if picture_in(image) is not None:
+            items.append(_part((index, "images", number), "assistant", image))
     spoken = any("blank" not in item.flags for item in items if item.kind != "thinking")
     alone = not (spoken or calls)  # then a provider that does not know these fields finds no content
     if as_text(raw.get("refusal")) is not None:
@@ -347,12 +363,19 @@ def _part(path: Path, role: Role, part: object) -> Item:
     if kind == "image_url":
         return _image(path, role, part.get("image_url"))
     if kind not in _TEXTS:
-        return Item("media", role, path, kind_names=_by(role, kind))
+        kind_names = (*_by(role, kind), NO_FILES) if role == "tool" else _by(role, kind)
+        return Item("media", role, path, media=_sound(part.get(kind)), kind_names=kind_names)
     if not isinstance(text := part.get(kind), str):
         return Item("other", role, path, flags=_NOTHING if is_hollow(part) else FOREIGN_BLOCKS)
     flags = NO_FLAGS if text.strip() else BLANK
     spelled = (NO_FLAGS, ()) if kind == "text" else (_SPELLING, _by(role, kind))
     return Item("text", role, path, flags=flags | spelled[0], kind_names=spelled[1])
+
+
+def _sound(source: object) -> tuple[Media, ...]:
+    """Return the fault of a sound that is a data URL, where only its base64 is accepted; nothing for other media."""
+    data = as_text(as_object(source).get("data"))
+    return (Media(declared=DATA_URL, found=AUDIO),) if data is not None and data.startswith("data:") else ()
 
 
 def _unusual(path: Path, role: Role, part: object) -> Item:

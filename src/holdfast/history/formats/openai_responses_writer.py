@@ -22,7 +22,8 @@ from holdfast.history.formats.format import (
     words,
 )
 from holdfast.history.formats.other_wire_results import content_of_another, text_of_another
-from holdfast.history.shape import Role
+from holdfast.history.media.images import type_of
+from holdfast.history.shape import GENERATED, Role
 
 CALLS: Mapping[str, str] = MappingProxyType(
     {
@@ -313,6 +314,10 @@ def _quoted(label: str, piece: DraftPart, raw: object) -> Iterator[object]:
     item = as_object(raw)
     if "other-wire" in piece.item.flags:
         yield quoted(label, text_of_another(raw))
+        return
+    if label == GENERATED and (data := as_text(item.get("result"))) and (found := type_of(data)):
+        yield quoted(label, as_text(item.get("revised_prompt")) or "").rstrip()
+        yield {"type": "input_image", "image_url": f"data:{found};base64,{data}"}
         return
     if piece.item.kind != "result":
         yield quoted(label, words(quotable_content(raw) if len(piece.item.path) == 1 else raw))

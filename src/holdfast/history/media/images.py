@@ -14,6 +14,9 @@ from holdfast.history.shape import Media
 NO_TYPE = "base64 without its type"
 """The declared type of a file that should be a data URL, and is not."""
 
+AUDIO = "audio"
+"""What the bytes of a sound are said to be: they are not looked at."""
+
 NO_ADDRESS = "no address"
 """The declared type of an image whose address no provider can fetch."""
 

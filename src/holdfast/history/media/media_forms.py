@@ -163,12 +163,16 @@ def _declared(raw: object) -> object:
     for key, value in part.items():
         if isinstance(value, str) and key in _TYPES:
             result[key] = type_of(str(part.get("data"))) or value
-        elif isinstance(value, str) and key == "data" and not any(isinstance(part.get(each), str) for each in _TYPES):
-            # Anthropic's, Gemini's
+        elif isinstance(value, str) and key == "data" and not _is_typed(part):  # Anthropic's, Gemini's
             result["media_type" if part.get("type") == "base64" else "mimeType"] = type_of(value)
         elif isinstance(value, str) and key in ("url", "image_url", "file_data"):
             result[key] = _declared_url(value)
     return result
+
+
+def _is_typed(source: _Object) -> bool:
+    """Return whether the source says its type; a sound of Chat has a `format`."""
+    return any(isinstance(source.get(each), str) for each in (*_TYPES, "format"))
 
 
 def _with_data(part: _Object) -> _Object:
@@ -176,7 +180,7 @@ def _with_data(part: _Object) -> _Object:
     data, url = part.get("data"), part.get("url")
     if isinstance(data, str) and data.startswith("data:"):
         media_type, bare = split_data_url(data)
-        known = {} if any(isinstance(part.get(each), str) for each in _TYPES) else {"media_type": media_type}
+        known = {} if _is_typed(part) else {"media_type": media_type}
         return {**part, **known, "data": bare}
     if part.get("type") == "url" and isinstance(url, str) and not is_web_address(url):
         picture = _located(url, "")

@@ -23,7 +23,7 @@ from holdfast.history.edits import (
 from holdfast.history.repairs.block_edits import ConvertMedia, SetCitations
 from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import is_content
-from holdfast.history.shape import IMAGES_ONLY, PICTURES_IN_RESULTS, Item, Message, Path, Shape
+from holdfast.history.shape import GENERATED, IMAGES_ONLY, PICTURES_IN_RESULTS, Item, Message, Path, Shape
 
 EMPTY_TEXT = "(empty)"
 """The text that replaces missing content where a provider requires some."""
@@ -62,6 +62,8 @@ def content_edits(shape: Shape, broken: Sequence[RuleFinding], frozen: int) -> I
             edits = _of_fields(found, shape, frozen, late=late)
         elif found.item is None and isinstance(message, int):
             edits = _of_message(found.rule, shape.messages[message])
+        elif "assistant/image_generation_call" in found.unknown and found.item and not shape.text_only:
+            edits = iter((Quote(found.item.path, GENERATED, "user"),))
         else:
             edits = _of_item(found)
         for edit in edits:

@@ -13,10 +13,11 @@ from holdfast.history.pairing import Pairing
 from holdfast.history.repairs.block_edits import MoveContent
 from holdfast.history.repairs.pairing import place_of_results
 from holdfast.history.rules import RuleFinding
-from holdfast.history.shape import NO_RESPONSE, PICTURES_IN_RESULTS, Item, Path, Shape
+from holdfast.history.shape import NO_FILES, NO_RESPONSE, PICTURES_IN_RESULTS, Item, Path, Shape
 
 _IN_ERROR = "a result that reports an error holds only texts"
 _IN_RESULT = "the provider accepts no images in a result"
+_FILE_IN_RESULT = "the provider accepts no files in a result"
 _NOT_THE_USERS = "only the user's messages may hold it"
 _PROGRAM = "beside the results of a program there may be nothing else until it ends"
 
@@ -53,7 +54,8 @@ def move_edits(
                 follows = shape.messages[place.message].role == "tool"
                 yield MoveContent(item.path, place, _NOT_THE_USERS, reply=reply if follows else "")
         elif not shape.text_only and (parts := _parts(item, left_out)):
-            why = _IN_ERROR if each.rule == "error-result-not-text" else _IN_RESULT
+            why = _FILE_IN_RESULT if "tool/file" in each.unknown else _IN_RESULT
+            why = _IN_ERROR if each.rule == "error-result-not-text" else why
             lead = f"[From the result of {places.name(item)}:]"
             yield MoveContent(item.path, places.of_result(item), why, parts, lead, reply)
 
@@ -63,7 +65,7 @@ def _moves(found: RuleFinding) -> bool:
         case "text-beside-program" | "error-result-not-text":
             return True
         case "foreign-content":
-            return bool(found.unknown & PICTURES_IN_RESULTS)
+            return bool(found.unknown & PICTURES_IN_RESULTS) and NO_FILES not in found.unknown
         case "block-misplaced":
             return found.item is not None and found.item.kind == "media"
         case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.history.media.images import DATA_URL, NO_ADDRESS, NO_TYPE
+from holdfast.history.media.images import AUDIO, DATA_URL, NO_ADDRESS, NO_TYPE
 from holdfast.history.media.pdf import ENCRYPTED, NO_PDF, PAPER
 from holdfast.history.media.pdf import TYPE as PDF
 from holdfast.history.rules.profile import MediaLimits, Profile
@@ -79,7 +79,8 @@ def _media(item: Item, which: int, profile: Profile, *, crowd: int) -> RuleFindi
     excess = _excess(media, profile, crowd)
     if reason := _fault(media, profile):
         named = f" {media.name!r}" if media.name else ""
-        fit = media.found in profile.media.types or (media.declared in (NO_TYPE, DATA_URL) and media.found == PDF)
+        is_bare = media.declared in (NO_TYPE, DATA_URL) and media.found in (PDF, AUDIO)
+        fit = media.found in profile.media.types or is_bare
         return RuleFinding(
             "media-invalid", item.path, f"An image or file{named} {reason}", item, which, fit and not excess
         )

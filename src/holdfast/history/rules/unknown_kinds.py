@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-LEGACY = "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio user/video_url"
-"""Kinds of Chat that only OpenAI knows, some of them no more."""
+LEGACY = (
+    "assistant/function_call tool/function assistant/custom assistant/refusal assistant/audio tool/file user/video_url"
+)
+"""Kinds of Chat that only OpenAI knows, some of them no more, and one that no provider knows: a file in a result."""
 
 UNKNOWN_TO_MISTRAL = f"{LEGACY} user/file tool/image_url tool/bare-image assistant/mistyped"
 CALL_FIELDS = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"

@@ -45,7 +45,7 @@ def remove_keys(providers: Providers) -> None:
 
 def _blank() -> None:
     """Overwrite what /proc/self/environ shows, except for the mark of the call that started this process."""
-    import ctypes  # noqa: PLC0415 - only where there is a /proc
+    import ctypes
 
     for name, value in os.environ.items():
         os.putenv(name, value)  # copies it elsewhere; the C library uses the copy from now on

@@ -27,7 +27,7 @@ def get(name: str) -> str:
     """Return the key stored under that variable's name. Raise `ConfigInvalid` if it is not available."""
 
     def work() -> str | None:
-        import keyring  # noqa: PLC0415 - 0.2 s, for those who use it
+        import keyring  # 0.2 s, for those who use it
 
         return keyring.get_password(SERVICE, name)
 
@@ -43,7 +43,7 @@ def put(name: str, key: str) -> None:
     """Store a key. Raise `ConfigInvalid` on failure."""
 
     def work() -> None:
-        import keyring  # noqa: PLC0415 - 0.2 s, for those who use it
+        import keyring  # 0.2 s, for those who use it
 
         keyring.set_password(SERVICE, name, key)
 
@@ -54,7 +54,7 @@ def remove(name: str) -> None:
     """Remove a key, if it is there. Raise `ConfigInvalid` if the keyring does not work."""
 
     def work() -> None:
-        import keyring  # noqa: PLC0415 - 0.2 s, for those who use it
+        import keyring  # 0.2 s, for those who use it
 
         if keyring.get_password(SERVICE, name) is not None:
             keyring.delete_password(SERVICE, name)
@@ -66,8 +66,8 @@ def unavailable_reason() -> str:
     """Return why the keyring cannot store keys, "" if it can."""
 
     def work() -> bool:
-        import keyring  # noqa: PLC0415 - 0.2 s, for those who use it
-        from keyring.backends import fail  # noqa: PLC0415 - likewise
+        import keyring  # 0.2 s, for those who use it
+        from keyring.backends import fail
 
         return isinstance(keyring.get_keyring(), fail.Keyring)
 
@@ -80,7 +80,7 @@ def unavailable_reason() -> str:
 def _run(work: Callable[[], T], instead: str = "") -> T:
     """Run `work` on the keyring. Raise `ConfigInvalid` on failure or timeout."""
     try:
-        from keyring.errors import KeyringError  # noqa: PLC0415 - likewise
+        from keyring.errors import KeyringError
     except ImportError as error:
         raise ConfigInvalid(
             f"The keyring needs the Python library `keyring` (extra holdfast[keyring]). Install it{instead}."

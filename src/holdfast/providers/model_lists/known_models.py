@@ -54,7 +54,7 @@ async def listed_models(
 
     If the request fails, return `models_at_hand` with the reason.
     """
-    from holdfast.providers.model_lists.model_list import fetch_models  # noqa: PLC0415 - imports the HTTP client
+    from holdfast.providers.model_lists.model_list import fetch_models
 
     provider = target.provider
     address = target.address or address_of(provider, {})

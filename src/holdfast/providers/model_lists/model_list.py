@@ -16,9 +16,10 @@ from holdfast.config.model_servers import ProtocolKind
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
 from holdfast.providers.error_mapping import http_failure, redact_failure
-from holdfast.providers.http_client import content_encodings, new_client
+from holdfast.providers.http_client import content_encodings, new_client, route_of
 from holdfast.providers.http_model import secrets_for, user_agent
 from holdfast.providers.model_lists.pages import ListedModel, ModelPage, page_of
+from holdfast.providers.network.connection_failures import connection_fault, connection_words
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.provider_info import info_of
 from holdfast.providers.registry import ModelEndpoint
@@ -57,7 +58,8 @@ async def fetch_models(
     except TimeoutError:
         raise _failure(target, f"no complete list within {LIST_PATIENCE:g} s", "silent") from None
     except httpx2.TransportError as error:
-        raise _failure(target, f"{type(error).__name__}: {error}".rstrip(": "), "unreachable") from error
+        route = None if http else route_of(list_address(target))
+        raise _failure(target, connection_words(error, route), connection_fault(error)) from error
     except (ValueError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _failure(target, str(error), "malformed") from error
     finally:

@@ -31,13 +31,17 @@ _SOCKS_REFUSED = re.compile(r"not allowed by ruleset|(?:command|address type) no
 
 def connection_failure(name: str, error: BaseException, route: Route | None = None) -> ProviderFailed:
     """Return the failure for a connection to model `name` over a `route` that broke or could not be made."""
+    return ProviderFailed(
+        f"Connection to model {name!r} failed: {connection_words(error, route)}.", fault=connection_fault(error)
+    )
+
+
+def connection_words(error: BaseException, route: Route | None) -> str:
+    """Return why a connection over a `route` broke or could not be made, as a part of a sentence."""
     why = _words(error)
-    fault = _fault(error)
     if route is not None and any(type(each).__name__ in _NOT_MADE for each in _chain(error)):
-        why = f"cannot connect to {route.place}{route.through}: {why}"
-    elif route is not None:
-        why = f"{why}{route.through}"
-    return ProviderFailed(f"Connection to model {name!r} failed: {why}.", fault=fault)
+        return f"cannot connect to {route.place}{route.through}: {why}"
+    return why if route is None else f"{why}{route.through}"
 
 
 def socks_failure(name: str, route: Route) -> ProviderFailed:
@@ -90,7 +94,8 @@ def _words(error: BaseException) -> str:
     return root_cause(error)
 
 
-def _fault(error: BaseException) -> ProviderFault:
+def connection_fault(error: BaseException) -> ProviderFault:
+    """Return the kind of failure of a connection that broke or could not be made."""
     for each in _chain(error):
         if isinstance(each, ssl.SSLCertVerificationError):
             return certificate_fault(each)

@@ -42,7 +42,7 @@ class KnownWindows(msgspec.Struct, frozen=True):
         known = window_of(name, self.overrides)
         if known or provider is None or not is_own_server(provider, self.environ):
             return known or self.at_hand(name)
-        from holdfast.providers.own_servers.window_question import ask_window  # noqa: PLC0415 - if there is one
+        from holdfast.providers.own_servers.window_question import ask_window
 
         try:
             return ask_window(self.endpoint(name), self.limits.of(name)) or self.at_hand(name)

@@ -12,15 +12,15 @@ def protocol_of(kind: ProtocolKind) -> ProviderProtocol:
     """Return the protocol. Only its own modules are imported."""
     match kind:
         case "anthropic":
-            from holdfast.providers.protocols.anthropic_messages import WIRE  # noqa: PLC0415 - only the protocol in use
+            from holdfast.providers.protocols.anthropic_messages import WIRE
         case "bedrock":
-            from holdfast.providers.protocols.anthropic_messages import BEDROCK_WIRE as WIRE  # noqa: PLC0415 - only the protocol in use
+            from holdfast.providers.protocols.anthropic_messages import BEDROCK_WIRE as WIRE
         case "openai-chat" | "mistral":
-            from holdfast.providers.protocols.openai_chat import WIRE  # noqa: PLC0415 - only the protocol in use
+            from holdfast.providers.protocols.openai_chat import WIRE
         case "gemini":
-            from holdfast.providers.protocols.gemini import WIRE  # noqa: PLC0415 - only the protocol in use
+            from holdfast.providers.protocols.gemini import WIRE
         case "openai-responses":
-            from holdfast.providers.protocols.openai_responses import WIRE  # noqa: PLC0415 - only the protocol in use
+            from holdfast.providers.protocols.openai_responses import WIRE
         case _:
             assert_never(kind)
     return WIRE

@@ -32,7 +32,7 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
 
 _ADDRESS = "https://api.anthropic.com"
@@ -164,6 +164,8 @@ def _part(part: Part) -> list[JsonObject]:
     match part:
         case TextPart():
             return [{"type": "text", "text": part.text}] if part.text else []
+        case ThinkingPart() if part == REQUIRED_THINKING:
+            return [{"type": "thinking", "thinking": "", "signature": ""}]
         case ThinkingPart() if not part.signature:
             return []
         case ThinkingPart() if part.id == REDACTED:

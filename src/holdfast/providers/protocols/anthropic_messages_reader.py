@@ -122,7 +122,7 @@ class AnthropicMessagesReader:
 
     def _read_refusal(self, *holders: Json) -> None:
         if self._reason == "refusal":
-            from holdfast.providers.refusals.answer_refusals import stop_details  # noqa: PLC0415 - only for a refused answer
+            from holdfast.providers.refusals.answer_refusals import stop_details
 
             self._refusal = stop_details(*(each.get("stop_details") for each in holders)) or self._refusal
 

@@ -95,7 +95,7 @@ class GeminiReader:
             yield from self._read_part(part)
 
     def _refuse(self, reason: str, message: object, ratings: object) -> None:
-        from holdfast.providers.refusals.answer_refusals import safety_refusal  # noqa: PLC0415 - only for a refused answer
+        from holdfast.providers.refusals.answer_refusals import safety_refusal
 
         self._refusal = safety_refusal(reason, message, ratings)
 

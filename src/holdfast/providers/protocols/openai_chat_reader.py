@@ -97,7 +97,7 @@ class ChatReader:
         return StreamFinished(parts, finish, self._final_usage(), self._why() if finish == "refusal" else None)
 
     def _why(self) -> AnswerRefusal | None:
-        from holdfast.providers.refusals.answer_refusals import filter_refusal  # noqa: PLC0415 - only for a refused answer
+        from holdfast.providers.refusals.answer_refusals import filter_refusal
 
         return filter_refusal("".join(self._refusal or ()), *self._filtered)
 
@@ -168,7 +168,7 @@ class ChatReader:
 
     def _read_details(self, details: list[Json]) -> str:
         """Keep the details, and return their readable text."""
-        from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field  # noqa: PLC0415 - few servers send them
+        from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field
 
         texts = [self._json.text_in(each, field) or "" for each in details if (field := text_field(each))]
         self._details = self._details or ReasoningDetails()

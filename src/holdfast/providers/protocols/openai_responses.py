@@ -27,7 +27,7 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
 
 _ADDRESS = "https://api.openai.com/v1"
@@ -117,6 +117,9 @@ class _Writer:
                     items.append({"role": "assistant", "content": part.text})
                 case CallPart():
                     items.append(_call(part))
+                case ThinkingPart() if part == REQUIRED_THINKING:
+                    blank = [{"type": "reasoning_text", "text": " "}]  # DeepSeek takes a blank text, no empty one
+                    items.append({"type": "reasoning", "summary": [], "content": blank})
                 case ThinkingPart(id=str() as item_id) if item_id not in _CHAT_FIELDS or part.signature or _raw(part):
                     content = self._reasoning(part)
                     if item_id in reasoning:

@@ -34,7 +34,7 @@ class ResponseJson:
         bytes that are not UTF-8, a byte order mark, and whole numbers of more than 4,300 digits are refused.
         """
         if len(data) > _MOST_VALUES:  # decoded, a value takes many times its bytes
-            from holdfast.tools.message_frame import is_too_complex  # noqa: PLC0415 - most events are small
+            from holdfast.tools.message_frame import is_too_complex
 
             if is_too_complex(data):
                 raise self.invalid_response(f"more than {_MOST_VALUES:,} values in one event")

@@ -20,7 +20,8 @@ TOOL_ROWS = (
         ),
         codes=frozenset({"invalid_function_parameters", "invalid_tool_schema"}),
         example="Invalid schema for function 'mcp__trip__book': In context=(), object schema missing properties.",
-        source="claude-code#586, azure-mcp#197, gemini-cli#1458, fastapi_mcp#218, chatbox#2583, zed#28521 (Bedrock)",
+        source="claude-code#7365, spring-ai#4776, kubernetes-mcp-server#340, azure-mcp#197, gemini-cli#1458,"
+        " chatbox#2583, zed#28521 (Bedrock)",
     ),
 )
 
@@ -34,7 +35,8 @@ CONTENT_ROWS = (
             r"|signature[^.]{0,40}thinking|bound to a different conversation"
         ),
         example="messages.1.content.0: Invalid `signature` in `thinking` block",
-        source="copilot-cli#3407, openclaw#84430, #93227, #96192, anthropic-sdk-python#1598",
+        source="claude-code#10627, anthropic-sdk-python#1598, opencode#15074 (Bedrock), Antigravity-Manager#498"
+        " (Vertex AI)",
     ),
     RefusalRow(
         id="thinking-changed",
@@ -44,7 +46,7 @@ CONTENT_ROWS = (
         example="messages.1.content.141: `thinking` or `redacted_thinking` blocks in the latest assistant"
         " message cannot"
         " be modified. These blocks must remain as they were in the original response.",
-        source="claude-code#63335, #63277, gajae-code#107, atomic#1720",
+        source="claude-code#19539, #25361, #63203, gajae-code#107, atomic#1720",
     ),
     RefusalRow(
         id="thinking-last",
@@ -55,7 +57,7 @@ CONTENT_ROWS = (
             r"|(?:final position|assistant message)[^.]{0,40}cannot (?:contain|end with|be) `?(?:redacted_)?thinking"
         ),
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
-        source="forgecode#2107, #3071, hermes-agent#13010",
+        source="CLIProxyAPI#5321, hermes-agent#13010, forgecode#3071; thinking that is off: forgecode#1195, #1853",
     ),
     RefusalRow(
         id="thinking-first",
@@ -63,7 +65,7 @@ CONTENT_ROWS = (
         recovery="thinking",
         words=row_words(r"expected `?thinking`? or `?redacted_thinking`?, but found"),
         example="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
-        source="opencode#3077, haystack#2146, kilocode#5219",
+        source="kilocode#5219, opencode#3077, claude-code#1213",
     ),
     RefusalRow(
         id="thinking-variant",
@@ -75,21 +77,23 @@ CONTENT_ROWS = (
         ),
         example="invalid request body: unknown variant `redacted_thinking`, expected one of `text`, `image`,"
         " `document`",
-        source="deepseek-recipe 0.2; pi-mono amazon-bedrock.ts",
+        source="deepseek-recipe 0.2, run; open-cowork#231 (DeepSeek); pi-mono amazon-bedrock.ts",
     ),
     RefusalRow(
         id="encrypted-reasoning",
         speaker="OpenAI, Azure, xAI",
         recovery="thinking",
         words=row_words(
-            r"encrypted[ _]content[^.]{0,120}(?:could not|cannot|not) (?:be )?(?:verified|decrypt|parsed|match)"
+            r"encrypted (?:function output )?content[^.]{0,120}(?:could not|cannot|not) (?:be )?"
+            r"(?:verified|decrypt|parsed|match)"
             r"|(?:could not|cannot|failed to|unable to) (?:decrypt|verify)[^.]{0,60}encrypted|invalid_encrypted_content"
+            r"|could not decode the compaction blob"
         ),
         codes=frozenset({"invalid_encrypted_content"}),
         example="The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be"
         " decrypted or"
         " parsed.",
-        source="codex, openai-agents and hermes-agent issues; xAI's wording: unconfirmed",
+        source="codex#8145, #35334, sub2api#2863, copilot-api#339, #363; xAI: sub2api#4535, grok2api#688",
     ),
     RefusalRow(
         id="reasoning-item",
@@ -101,7 +105,7 @@ CONTENT_ROWS = (
             r"|expected an id that begins with"
         ),
         example="Item 'fc_X' of type 'function_call' was provided without its required 'reasoning' item: 'rs_Y'.",
-        source="omnigent#5066, laravel/ai#1052, vercel/ai#7543, #7883, #12689; llama.cpp's server",
+        source="cline#12242, mastra#8738, continue#10018, oh-my-pi#41, vercel/ai#7883; llama.cpp's server, run",
     ),
     RefusalRow(
         id="thought-signature",
@@ -109,7 +113,7 @@ CONTENT_ROWS = (
         recovery="thinking",
         words=row_words(r"thought[_ ]?signature"),
         example="Corrupted thought signature.",
-        source="docs.apiyi.com/en/faq/gemini-thought-signature-missing",
+        source="gemini-cli#13467, MassGen#665 (OpenRouter), CodexPlusPlus#367, 9router#301 (Vertex AI)",
     ),
     RefusalRow(
         id="reasoning-required",
@@ -120,7 +124,18 @@ CONTENT_ROWS = (
             r"|missing[^.]{0,40}reasoning_content"
         ),
         example="thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
-        source="oai-compatible-copilot#215, GitNexus#43, pi#3636; kimi-cli CHANGELOG",
+        source="positron#13211, cc-switch-cli#169 (DeepSeek), AionUi#2746 (Moonshot)",
+    ),
+    RefusalRow(
+        id="thinking-required",
+        speaker="DeepSeek, over Anthropic's protocol and over Responses",
+        recovery="reasoning",
+        words=row_words(
+            r"(?:\.thinking|reasoning_text)`?[^.]{0,60}must be passed back"
+            r"|missing thinking block in the assistant message"
+        ),
+        example="The `content[].thinking` in the thinking mode must be passed back to the API.",
+        source="opencode#24791, aether#31, hermes-agent#16149, GCMP#26; Responses: rikkahub#1629",
     ),
     RefusalRow(
         id="reasoning-field",
@@ -134,7 +149,7 @@ CONTENT_ROWS = (
         ),
         example="'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property"
         " 'reasoning_content' is unsupported)]",
-        source="jan#8136, gptel#774, vercel/ai#8057 (Groq), cherry-studio#16790 (Cerebras); Mistral: unconfirmed",
+        source="jan#8136, vercel/ai#8057 (Groq), cherry-studio#16790 (Cerebras), litellm#30835, crush#1590 (Mistral)",
     ),
     RefusalRow(
         id="control-tokens",
@@ -146,16 +161,16 @@ CONTENT_ROWS = (
         codes=frozenset({"invalid_prompt"}),
         statuses=frozenset({400, 403, 422, 500, 502}),
         example="Request blocked.",
-        source="oh-my-pi#6913, codex#35160, #32177, gajae-code#2144, #2267, #3706, hermes-agent#75860, kolega-code#516",
+        source="gajae-code#2144, #2267, #3706, codex#32177, oh-my-pi#6913, hermes-agent#75860, kolega-code#516",
     ),
     RefusalRow(
         id="one-call",
-        speaker="chat templates of Llama 3.x (llama.cpp, vLLM)",
+        speaker="chat templates of Llama 3.x (llama.cpp, vLLM, NVIDIA)",
         recovery="one_call",
         words=row_words(
             r"only supports single tool-calls at once|(?:parallel|multiple) tool[ _-]calls? (?:are|is) not supported"
         ),
         example="This model only supports single tool-calls at once!",
-        source="chat templates of Llama 3.1 to 3.3, run with llama.cpp's server",
+        source="chat templates of Llama 3.1 to 3.3, run with llama.cpp's server; NVIDIA NIM sends it with status 500",
     ),
 )

@@ -17,23 +17,31 @@ IMAGE_ROWS = (
             r"|\b(?:invalid|unsupported|corrupt(?:ed)?|broken|bad|valid|many) image(?:s\b|\b(?! input))"
             r"|\bimage\b[^.]{0,60}(?:exceed|too (?:large|big|small|long)|not valid|corrupt|does not match|appears to be"
             r"|could not be|must be at least|dimension|do not meet)"
-            r"|illegal base64 data|inspection of the media|media resource"
+            r"|illegal base64 data|inspection of the media|media resource|download multimodal content"
         ),
         codes=frozenset(
             {
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_image_url",
+                "empty_image_file",
+                "failed_to_download_image",
+                "image_content_policy_violation",
+                "image_file_not_found",
+                "image_file_too_large",
                 "image_parse_error",
                 "image_too_large",
                 "image_too_small",
+                "invalid_base64_image",
+                "invalid_image",
+                "invalid_image_format",
+                "invalid_image_mode",
+                "invalid_image_url",
                 "unsupported_image_media_type",
                 "InvalidParameter.DataInspection",
             }
         ),
         example="messages.3.content.1.image.source.base64.data: image exceeds 5 MB maximum: 7340032 bytes >"
         " 5242880 bytes",
-        source="claude-code#25592, #13480, #46127; the codes of OpenAI and DashScope: unconfirmed",
+        source="claude-code#25592, #13480, #46127, STranslate#277, gptpdf#6 (OpenAI), Qwen-VL#431, agentscope-java#2700"
+        " (DashScope); the codes: openai-python response_error.py",
     ),
     RefusalRow(
         id="no-images",

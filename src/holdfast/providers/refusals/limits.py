@@ -33,18 +33,21 @@ LIMIT_ROWS = (
         statuses=_TOO_LARGE,
         example="Request too large for gpt-5.5 in organization org on tokens per min (TPM): Limit 30000, Requested"
         " 42000. The input or output tokens must be reduced in order to run successfully.",
-        source="console.groq.com/docs/errors (413); ai_automation_suggester#61 (Groq); OpenAI's wording: unconfirmed",
+        source="continue#10602, aider#1880 (OpenAI); console.groq.com/docs/errors (413), ai_automation_suggester#61"
+        " (Groq)",
     ),
     RefusalRow(
         id="output-limit",
-        speaker="Anthropic, OpenAI",
+        speaker="Anthropic, OpenAI, Bedrock, Groq, Ollama",
         recovery="none",
         words=row_words(
-            r"max_(?:completion_|output_|new_)?tokens:? (?:is too large|\d+ > \d+)"
+            r"^(?!.*maximum context length).*(?:max_(?:completion_|output_|new_)?tokens:? (?:is too large|\d+ > \d+)"
             r"|max(?:imum)?[ _](?:allowed )?(?:number of )?(?:output|completion)[ _]tokens"
+            r"|maximum tokens you requested exceeds?|max_tokens`? must be less than or equal to)"
         ),
         example="max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens for claude-x",
-        source="docs.anthropic.com/en/api/errors; a limit of the answer, no overflow; wording: unconfirmed",
+        source="claude-code#24451, NextChat#3195 (OpenAI), vercel/ai#2772 (Bedrock), opencode#1000 (Groq),"
+        " hyper-grok-build#44 (Ollama): a limit of the answer, no overflow",
     ),
     RefusalRow(
         id="throttled",
@@ -99,8 +102,8 @@ LIMIT_ROWS = (
         statuses=_TOO_LARGE,
         example="litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError:"
         " OpenAIException - too long",
-        source="docs.bigmodel.cn (1261); docs.litellm.ai/docs/exception_mapping, Devon#88; the other codes: "
-        + _OVERFLOWS,
+        source="platform.claude.com/docs/en/api/errors, chathub#126 (OpenAI), copilot-intellij-feedback#94,"
+        " llama.cpp#15780, docs.bigmodel.cn (1261), docs.litellm.ai/docs/exception_mapping; the others: " + _OVERFLOWS,
     ),
     RefusalRow(
         id="input-tokens-exceeded",
@@ -117,7 +120,7 @@ LIMIT_ROWS = (
         recovery="shorten",
         words=row_words(r"input token count .{0,40}(?:exceeds|only supports)"),
         example="The input token count is 1200000 but model only supports up to 1048576.",
-        source="gemini-cli#6678, #4231, #12214; Vertex's wording: unconfirmed",
+        source="gemini-cli#6678, #4231, #12214; Vertex AI: python-genai#2050, warp#15662",
     ),
     RefusalRow(
         id="model-window-too-large",
@@ -148,7 +151,8 @@ LIMIT_ROWS = (
         ),
         example="This endpoint's maximum context length is 131072 tokens. However, you requested about 135349 tokens"
         " (60662 of text input, 10687 of tool input, 64000 in the output).",
-        source=_OVERFLOWS,
+        source="OpenHands#9937, suna#6368 (OpenRouter), ChatPDF#6 (OpenAI), OpenCowork#82,"
+        " claude-code-best/claude-code#272 (vLLM), rllm#55 (llama-cpp-python)",
     ),
     RefusalRow(
         id="context-window",
@@ -162,7 +166,7 @@ LIMIT_ROWS = (
         ),
         example="Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with"
         " context length of only 4096 tokens, which is not enough.",
-        source=_OVERFLOWS,
+        source="lmstudio-bug-tracker#237, MiniMax-M2#119, llama.cpp#15780; the others: " + _OVERFLOWS,
     ),
     RefusalRow(
         id="prompt-too-long",
@@ -184,7 +188,7 @@ LIMIT_ROWS = (
         recovery="shorten",
         words=row_words(r"maximum (?:prompt|input) length (?:is|of) \d"),
         example="This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-        source="cline#3120; " + _OVERFLOWS,
+        source="cline#3120",
     ),
     RefusalRow(
         id="model-token-limit",
@@ -197,7 +201,7 @@ LIMIT_ROWS = (
             r"|number of input tokens \d+ cannot exceed"
         ),
         example="Invalid request: Your request exceeded model token limit: 262144 (requested: 270011)",
-        source="kimi-cli#2011; " + _OVERFLOWS,
+        source="kimi-cli#2011, copilot-more#35; the others: " + _OVERFLOWS,
     ),
     RefusalRow(
         id="input-length-range",
@@ -250,7 +254,7 @@ LIMIT_ROWS = (
             r"|too many (?:input )?tokens\b"
         ),
         example="too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5120",
-        source="sandbox-topically#4 (Cohere); llama-cpp-python llama.py; " + _OVERFLOWS,
+        source="sandbox-topically#4 (Cohere), llama-cpp-python#462; the others: " + _OVERFLOWS,
     ),
     RefusalRow(
         id="reduce-the-length",
@@ -261,17 +265,17 @@ LIMIT_ROWS = (
         ),
         example="Please reduce the length of the messages or completion. Current length is 140000 while limit is"
         " 131072",
-        source="smol-ai/developer#7; " + _OVERFLOWS,
+        source="cline#5140, opencode#1551 (Cerebras), smol-ai/developer#7 (OpenAI)",
     ),
     RefusalRow(
         id="no-reason",
-        speaker="Cerebras, Mistral",
+        speaker="Cerebras, gateways",
         recovery="shorten",
         bare=True,
         often_unstated=False,
         statuses=frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE}),
         example="",
-        source="pi-mono packages/ai/src/utils/overflow.ts: status 400 or 413 without a body",
+        source="openclaw#119596 (Cerebras), oh-my-pi#1251, billion-context-pi#215; no overflow: pi#8682, #9482",
     ),
     RefusalRow(
         id="message-tokens",

@@ -1,7 +1,7 @@
 """The branches of a session: the turns that each rewind removed, and where to continue from them. Pure.
 
 A rewind moves a pointer and deletes nothing. So a branch is the journal up to the rewind that left it. To continue
-it, copy these entries to a new session (`holdfast.session.transfer.fork`): the session itself does not change.
+it, copy these entries to a new session (`holdfast.session.copies`): the session itself does not change.
 """
 
 from __future__ import annotations

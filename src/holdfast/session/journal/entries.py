@@ -373,7 +373,7 @@ def encode(entry: Entry) -> bytes:
 
 def decode(body: bytes) -> Entry:
     """Return the entry stored in `body`; raises `msgspec.DecodeError` or `UnicodeDecodeError` if it is not one."""
-    from holdfast.session.journal.older_fields import is_older, with_present_names  # noqa: PLC0415 - not for a new session
+    from holdfast.session.journal.older_fields import is_older, with_present_names
 
     try:
         if is_older(body):

@@ -44,3 +44,15 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 NO_SETTINGS = ModelSettings()
+
+
+def settings_text(settings: ModelSettings) -> str:
+    """Return the settings as a sentence."""
+    named = {
+        "effort": settings.effort,
+        "temperature": None if settings.temperature is None else f"{settings.temperature:g}",
+        "max output": None if settings.max_output is None else f"{settings.max_output:,} tokens",
+        "service tier": settings.service_tier,
+    }
+    values = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
+    return f"Model settings: {values}." if values else "Model settings: the provider's own."

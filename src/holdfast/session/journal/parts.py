@@ -21,6 +21,10 @@ class ThinkingPart(msgspec.Struct, frozen=True, tag="thinking", tag_field="part"
     details: dict[str, object] | None = None
 
 
+REQUIRED_THINKING = ThinkingPart("", id="reasoning_content", details={"required": True})
+"""What a request has where a provider requires thinking before calls and the model had none; the ID is Chat's field."""
+
+
 class CallPart(msgspec.Struct, frozen=True, tag="call", tag_field="part", omit_defaults=True):
     """A tool call: `id` is holdfast's and unique in the session, `arguments` the raw string the model wrote."""
 
@@ -73,7 +77,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum; the cost is unknown if either is."""
-        from decimal import Decimal  # noqa: PLC0415 - 4 ms at import, needed only when costs are added
+        from decimal import Decimal  # 4 ms at import, needed only when costs are added
 
         known = self.cost is not None and other.cost is not None
         return Usage(

@@ -8,7 +8,7 @@ import msgspec
 
 RequestChange = Literal[
     "thinking",  # the model's thinking and the provider's data on its calls are left out
-    "reasoning",  # each message with calls has a field for its reasoning, empty if there is none
+    "reasoning",  # each message with calls has its reasoning, empty if there is none
     "markers",  # control tokens such as `<|channel|>` are broken with spaces, wherever they are
     "tools",  # some tools are no longer declared
     "one_call",  # each message has at most one call

@@ -15,13 +15,11 @@ import msgspec
 
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part, SessionOpened
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
 
 _MARKER = re.compile(r"<([|\uff5c])([^<>|\uff5c\n]{1,200})([|\uff5c])>")
 """A control token: `<|channel|>`, `<|assistant to=functions.bash|>`, and with the wide bars of DeepSeek's."""
-
-_REASONING_FIELD = "reasoning_content"
 
 
 class SentChanges(msgspec.Struct, frozen=True):
@@ -64,7 +62,7 @@ def without_markers(text: str) -> str:
 def _with_reasoning(message: c.AssistantMessage, model: str) -> c.AssistantMessage:
     if not message.calls or any(isinstance(part, ThinkingPart) for part in message.parts):
         return message
-    return c.AssistantMessage(model, (ThinkingPart("", id=_REASONING_FIELD), *message.parts))
+    return c.AssistantMessage(model, (REQUIRED_THINKING, *message.parts))
 
 
 def _unmarked(message: c.ConversationMessage) -> c.ConversationMessage:

@@ -150,7 +150,7 @@ def _changes(conversation: c.Conversation) -> SentChanges | None:
     """Return how requests to the conversation's model differ after refusals, None if they do not."""
     if not any(each.model == conversation.model for each in conversation.request_changes):
         return None
-    from holdfast.session.request.changed_requests import changes_for  # noqa: PLC0415 - few sessions have any
+    from holdfast.session.request.changed_requests import changes_for
 
     return changes_for(conversation)
 

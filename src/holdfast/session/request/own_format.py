@@ -23,7 +23,7 @@ from holdfast.history.rules.profile import Profile, TextLimits
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, LongText, Media, Message, Path, Role, is_synthetic
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Image
 
 _OTHER = "another"
@@ -148,7 +148,8 @@ def _part(path: Path, part: Part, *, same_model: bool) -> Item:
         case TextPart():
             return _text(path, part.text, "assistant")
         case ThinkingPart():
-            flags: frozenset[Flag] = NO_FLAGS if part.signature else frozenset({"unsigned"})
+            is_sent = part.signature or part == REQUIRED_THINKING
+            flags: frozenset[Flag] = NO_FLAGS if is_sent else frozenset({"unsigned"})
             return Item("thinking", "assistant", path, flags=flags, maker=None if same_model else _OTHER)
         case CallPart():
             flags = NO_FLAGS if is_arguments(part.arguments) else frozenset({"arguments"})

@@ -155,8 +155,8 @@ def _checked(sent: c.Conversation, profile: Profile) -> ValidRequest:
     violations = rules.check_shape(shape, profile)
     if not violations:
         return ValidRequest(sent, ())
-    from holdfast.history.apply_edits import apply  # noqa: PLC0415 - normally there is nothing to repair
-    from holdfast.history.repair import repair_shape  # noqa: PLC0415 - likewise
+    from holdfast.history.apply_edits import apply
+    from holdfast.history.repair import repair_shape
 
     repaired = apply(form, messages, shape, repair_shape(shape, profile)).messages
     left = rules.check_shape(_shape(form, repaired, sent), profile)

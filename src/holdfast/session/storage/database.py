@@ -10,7 +10,7 @@ import os
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,9 @@ _LONGEST_ROW = 1 << 20  # far above BLOB_LIMIT: a damaged length must not alloca
 
 # These errors mean a damaged file. All others (I/O, full, busy) come from its surroundings; salvage cannot help.
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG})
+
+
+OpenDatabase = sqlite3.Connection
 
 
 class Damaged(Exception):
@@ -113,13 +116,44 @@ def put_marks(connection: sqlite3.Connection, number: int = FORMAT) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=rw"  # never create: a missing file is not an empty journal
     connection = sqlite3.connect(uri, uri=True, timeout=0.2, isolation_level=None, check_same_thread=False)
-    # Invalid text is replaced, not raised: the checksum of its row finds it.
-    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+    _bound(connection)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # before WAL: no -shm file, so that a full disk can be read
     if sys.platform == "darwin":
         connection.execute("PRAGMA fullfsync=1")
     return connection
+
+
+def _bound(connection: sqlite3.Connection) -> None:
+    # Invalid text is replaced, not raised: the checksum of its row finds it.
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+
+
+@contextmanager
+def unchanging(path: Path) -> Generator[sqlite3.Connection]:
+    """Yield a connection that reads a database without a log where it is, with no lock and no other file.
+
+    Raises `Damaged` if it is not as holdfast writes it. It must not change in the meantime: the caller looks.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            _bound(connection)
+            _refuse_newer(connection, path)
+            _check_schema(connection)
+            yield connection
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise Damaged(str(error)) from error
+
+
+def rows_of_kinds(connection: sqlite3.Connection, kinds: Sequence[str], first: str) -> list[tuple[object, ...]]:
+    """Return the rows of these kinds and the first one of the kind `first`, in order. No other body is read."""
+    marks = ", ".join("?" * len(kinds))
+    query = (  # question marks alone are put in
+        f"{_COLUMNS} WHERE kind IN ({marks}) UNION ALL "  # noqa: S608 - likewise
+        f"SELECT * FROM ({_COLUMNS} WHERE kind = ? ORDER BY seq LIMIT 1) ORDER BY seq"
+    )
+    return connection.execute(query, (*kinds, first)).fetchall()
 
 
 def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
@@ -133,12 +167,22 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_structure(connection: sqlite3.Connection) -> None:
-    """Raise `Damaged` if the file's schema is not a journal's. Rows are checked when read."""
+    """Raise `Damaged` if the file's structure is not a journal's. Rows are checked when read."""
+    _check_schema(connection)
+    check_pages(connection)
+
+
+def _check_schema(connection: sqlite3.Connection) -> None:
+    """Raise `Damaged` if the file is not a journal."""
     if connection.execute("SELECT name, rootpage, sql FROM sqlite_master").fetchall() != [("entry", 2, SCHEMA)]:
         raise Damaged("its table is not the journal's")
     version, number = marks(connection)
     if version != number or version not in _FORMATS:
         raise Damaged("its format marks do not agree")
+
+
+def check_pages(connection: sqlite3.Connection) -> None:
+    """Raise `Damaged` if a page is not as it must be; reads them all."""
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise Damaged(str(verdict).replace("\n", " "))

@@ -135,7 +135,7 @@ class Lease:
                 _inherited.add((status.st_dev, status.st_ino))
             os.close(descriptor)
         if self._guarded is not None:
-            import ctypes  # noqa: PLC0415 - only in a process that was forked with an open session
+            import ctypes  # only in a process that was forked with an open session
 
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._guarded))  # never finalized, not even at the exit
 

@@ -81,6 +81,14 @@ def verify_rows(rows: Iterable[Sequence[object]], blobs: BodySource) -> Reading:
     return Reading(records=tuple(records), findings=tuple(findings))
 
 
+def single_rows(rows: Iterable[Sequence[object]], blobs: BodySource) -> tuple[StoredEntry, ...] | None:
+    """Return the entries of rows that need not follow each other, None if one of them is damaged."""
+    try:
+        return tuple(_record(values, blobs, b"")[0] for values in rows)
+    except DamageError:  # who reads all rows says what it is
+        return None
+
+
 def _record(values: Sequence[object], blobs: BodySource, link: bytes) -> tuple[StoredEntry, bytes]:
     """Return the record and the checksum it should have; raises `DamageError`."""
     row = StoredRow.of(values)

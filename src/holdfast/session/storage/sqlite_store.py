@@ -19,7 +19,7 @@ from holdfast.session.journal.store import Finding, Reading, StoredEntry, confli
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
 from holdfast.session.storage.lease import Lease, raise_if_busy
-from holdfast.session.storage.row_codec import StoredRow, checksum, verify_rows
+from holdfast.session.storage.row_codec import StoredRow, checksum, single_rows, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
 from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, STREAMED, make_folder, sync_path
@@ -156,7 +156,7 @@ class SqliteStore:
             if (length := self._tail()[0]) != expected:
                 raise conflict(expected=expected, found=length)
             if self._streamed is None:
-                from holdfast.session.storage.streamed_text import StreamedFile  # noqa: PLC0415 - for a long answer
+                from holdfast.session.storage.streamed_text import StreamedFile
 
                 self._streamed = StreamedFile(self._path.parent)
             self._streamed.write(checkpoint, after=expected)
@@ -165,7 +165,7 @@ class SqliteStore:
         """Append the text that a killed process had streamed last."""
         if not (folder / STREAMED).exists():
             return
-        from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - after a kill
+        from holdfast.session.storage.streamed_text import streamed_text
 
         length = self._tail()[0]
         with suppress(StorageFailed):  # a full disk: the session can be read anyway
@@ -251,7 +251,7 @@ def _claimed(folder: Path) -> Lease:
 
 
 def read_copy(folder: Path) -> Reading:
-    """Return the content of the session in `folder` from a private copy, without the lease.
+    """Return the content of the session in `folder` without the lease: from a private copy, unless it is at rest.
 
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
@@ -262,6 +262,18 @@ def read_copy(folder: Path) -> Reading:
     if (streamed := _left_streaming(folder, rows)) is not None:
         records += (StoredEntry(seq=streamed.seq, at=streamed.at, entry=decode(streamed.body)),)
     return Reading(records=records, findings=findings + reading.findings)
+
+
+def read_rows_of(folder: Path, kinds: Sequence[str], *, first: str) -> tuple[StoredEntry, ...] | None:
+    """Return the entries of these kinds and the first one of the kind `first`, None if all must be read.
+
+    Each is verified by itself; the others are not read. Raises `SessionUnknown`.
+    """
+    from holdfast.session.storage.resting_journal import resting_rows_of
+
+    path = _present(folder)
+    rows = None if path.name == NEW or (folder / STREAMED).exists() else resting_rows_of(path, kinds, first=first)
+    return None if rows is None else single_rows(rows, Blobs(folder / BLOBS))
 
 
 def complete_rows(folder: Path) -> tuple[StoredRow, ...]:
@@ -291,7 +303,7 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
     last = StoredRow.of(rows[-1]) if rows else None
     if last is None or not (folder / STREAMED).exists():
         return None
-    from holdfast.session.storage.streamed_text import streamed_text  # noqa: PLC0415 - while an answer is streamed
+    from holdfast.session.storage.streamed_text import streamed_text
 
     if (streamed := streamed_text(folder, after=last.seq)) is None:
         return None
@@ -305,8 +317,13 @@ def _left_streaming(folder: Path, rows: Sequence[Sequence[object]]) -> StoredRow
 
 
 def _copied(folder: Path) -> tuple[Sequence[Sequence[object]], tuple[Finding, ...]]:
-    """Return the rows of a private copy, and findings about unusable files."""
+    """Return the rows of the database at rest or of a private copy, and findings about unusable files."""
     source, findings = _readable(folder)
+    from holdfast.session.storage.resting_journal import resting_rows
+
+    at_rest = resting_rows(source)
+    if at_rest is not None:
+        return at_rest, findings
     rows: Sequence[Sequence[object]] = ()
     with database.naming(source), tempfile.TemporaryDirectory(prefix="holdfast-") as scratch:
         for attempt in range(_COPIES):

@@ -15,7 +15,7 @@ from holdfast.session.storage.lease import Lease, raise_if_busy
 
 def delete_temporary(folder: Path) -> bool:
     """Delete a temporary session with all its files, unless another process holds it. Return whether it is deleted."""
-    from holdfast.system.deletion import delete_tree  # noqa: PLC0415 - for the few runs that are not kept
+    from holdfast.system.deletion import delete_tree
 
     with contextlib.suppress(OSError, HoldfastError):  # the next start tries again
         lease = Lease.take(folder)

@@ -17,6 +17,8 @@ from holdfast.system.durable_files import ABOUT, BLOBS, DATABASE, LOCK_FILE, is_
 from holdfast.typed_data import decode_json
 
 _WAL, _TEMPORARY, _SPOOL = DATABASE + "-wal", DATABASE + ".tmp", "spool"
+_LARGEST_EMPTY = 2 * 4096
+"""Bytes of a database without an entry: its schema and the root of its table."""
 _LEFT = frozenset({LOCK_FILE, DATABASE, _WAL, DATABASE + "-journal", _TEMPORARY, BLOBS, _SPOOL, ABOUT})
 
 
@@ -38,7 +40,9 @@ def is_nothing(folder: Path) -> bool:
             return False
         if DATABASE not in names:  # bodies follow a journal: without one a session is being copied here
             return ABOUT not in names and _WAL not in names and (not has_blobs(folder) or is_abandoned(folder))
-        from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a session with a summary needs no SQLite
+        if (folder / DATABASE).stat().st_size > _LARGEST_EMPTY:
+            return False
+        from holdfast.session.storage.sqlite_store import read_copy
 
         return read_copy(folder) == Reading(records=())
     except (OSError, HoldfastError):

@@ -17,15 +17,15 @@ from holdfast.history.formats.format import Json, as_array, as_object, cleaned, 
 from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.formats.pydantic_ai.messages import FORMAT
 from holdfast.history.formats.pydantic_ai.parts import kind_of, part_role
+from holdfast.session.copies import without_signatures
 from holdfast.session.journal.entries import Entry, PromptAccepted, Repaired, ResponseEnded, SessionOpened, TurnEnded
-from holdfast.session.journal.parts import ThinkingPart
 from holdfast.session.transfer.changes import Changes, edit_sentences
 from holdfast.session.transfer.foreign_content import content_text
 from holdfast.session.transfer.journal_document import JournalDocument, is_journal, read_journal
 from holdfast.session.transfer.request_document import as_document, is_request
 from holdfast.session.transfer.to_entries import JOURNAL, calls_listed_alone, entries_of
 from holdfast.tool_calls import ToolSchema
-from holdfast.typed_data import convert_value
+from holdfast.typed_data import convert_value, decode_fault
 
 DOCUMENT_FORMAT = "pydantic-ai"
 LIMIT = 50_000_000
@@ -109,7 +109,8 @@ def _parsed(text: bytes) -> object:
             "Fix that line, or check that it is the right file."
         ) from error
     except ValueError as error:  # a number with more digits than Python reads
-        raise DamageError(f"Document contains a number that is too long ({error}). Shorten that number.") from error
+        why = decode_fault(error)
+        raise DamageError(f"Document contains a number that is too long ({why}). Shorten that number.") from error
 
 
 def _imported(document: object) -> Imported:
@@ -218,15 +219,3 @@ def _tools(raw: object) -> tuple[ToolSchema, ...] | None:
         return convert_value(raw, tuple[ToolSchema, ...])
     except msgspec.ValidationError:
         return None
-
-
-def without_signatures(entry: Entry) -> Entry:
-    """Return the entry without thinking that is bound to its original requests."""
-    if not isinstance(entry, ResponseEnded):
-        return entry
-    parts = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
-    return msgspec.structs.replace(entry, parts=parts)
-
-
-def _bound(part: ThinkingPart) -> bool:
-    return part.signature is not None or part.id is not None or part.details is not None

@@ -6,7 +6,8 @@ private folders, toolchains, workspace, git, what is fixed, secrets, TMPDIR. Why
 - `--unshare-user --disable-userns --cap-drop ALL`: for root bubblewrap makes no user namespace unless asked, and keeps
   every capability; a command could then mount the disk writable again.
 - `--remount-ro /proc`: `/proc/sys` looks at the user, not at capabilities. Root wrote `core_pattern` from inside.
-- `--remount-ro /`: the root itself is a tmpfs that would take half of the memory.
+- `--remount-ro /` and `/dev`: each is a tmpfs that would take half of the memory.
+- Few mounts: for each one bubblewrap reads the list of all of them. At level `read` `/tmp` is a folder of the root.
 - A folder above something read-only is itself a mount: `mv .git x; mkdir -p .git/hooks` would go round the hooks.
 - The `sh` in front waits at both ends. At the end: `--die-with-parent` ends everything inside when the shell exits, and
   `> >(tee log)` would lose its output. At the beginning: bubblewrap asks to die with the supervisor only after it has
@@ -78,9 +79,7 @@ def bubblewrap_words(described: Confinement, *, listener: tuple[str, ...] = ()) 
         *(() if described.is_looking or described.outer == "online" else ("--unshare-net",)),
         *_system(described),
         *_private(described),
-        *_covers(described, inside=False),
         *_visible(described),
-        *_covers(described, inside=True),
         *_masked(described),
         *_writable(described),
         "--chdir", described.cwd,
@@ -110,10 +109,18 @@ def visible_masks(described: Confinement) -> tuple[Mask, ...]:
     found: list[Mask] = []
     for mask in sorted(described.masks, key=_depth_of_mask):
         is_shown = is_within(mask.path, shown) or (described.sees_disk and not is_within(mask.path, private))
-        is_covered = any(each.is_folder and is_below(mask.path, each.path) for each in found)
+        is_covered = any(
+            each.is_folder and is_below(mask.path, each.path) and not _is_between(shown, mask.path, each.path)
+            for each in found
+        )
         if is_shown and not is_covered and mask.path not in described.roots:
             found.append(mask)
     return tuple(found)
+
+
+def _is_between(folders: Iterable[str], path: str, above: str) -> bool:
+    """Return whether one of the folders holds the path and lies below `above`, so that it is shown again there."""
+    return any(is_below(path, each) and each != above and is_below(each, above) for each in folders)
 
 
 def _shown_folders(described: Confinement) -> tuple[str, ...]:
@@ -135,27 +142,20 @@ def _system(described: Confinement) -> Iterator[str]:
 
 def _private(described: Confinement) -> Iterator[str]:
     size = ("--size", str(OUTER_SCRATCH_BYTES if described.outer else SCRATCH_BYTES))
-    yield from ("--dev", "/dev", *size, "--tmpfs", "/dev/shm")  # noqa: S108 - the command's own
+    yield from ("--dev", "/dev", *size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108 - the command's own
     if described.is_looking:
         yield from ("--ro-bind", "/proc", "/proc")
     else:
         yield from ("--proc", "/proc", "--remount-ro", "/proc")
     for path in _by_depth(described.system.scratch if described.sees_disk else _PRIVATE):
-        yield from (*size, "--tmpfs", path)
+        yield from ("--dir", path) if _is_all_read_only(described) else (*size, "--tmpfs", path)
     if not described.sees_disk:
         yield from ("--dir", described.home)
 
 
-def _covers(described: Confinement, *, inside: bool) -> Iterator[str]:
-    """Yield empty folders over secret folders that hold something visible, such as TMPDIR, which is bound later.
-
-    Those inside a folder that is bound come after it, else it would show them again and could not be made read-only.
-    """
-    bound = (*described.roots, *described.caches, *(git.common for git in described.git if git.common))
-    for path in _folders_to_empty(described):
-        if is_within(path, bound) is not inside:
-            continue
-        yield from ("--perms", "0111", "--size", str(SCRATCH_BYTES), "--tmpfs", path)
+def _is_all_read_only(described: Confinement) -> bool:
+    """Return whether the root is a view of the command's own that becomes read-only with every folder made in it."""
+    return described.level == "read" and not described.sees_disk
 
 
 def _folders_to_empty(described: Confinement) -> list[str]:
@@ -168,29 +168,47 @@ def _folders_to_empty(described: Confinement) -> list[str]:
 
 
 def _visible(described: Confinement) -> Iterator[str]:
-    """Yield toolchains, roots and git folders: read-only, or writable above level `read`."""
-    bind = "--ro-bind" if described.level == "read" else "--bind"
-    hidden = (*described.system.scratch, *_folders_to_empty(described)) if described.sees_disk else ("/",)
-    for path in _by_depth(described.toolchains):
-        if is_within(path, hidden) and not is_within(path, described.roots):
-            yield from ("--ro-bind", path, path)
-    for path in _by_depth(described.roots):
-        yield from (bind, path, path)
-    for git in described.git:
-        if git.common:
-            yield from (bind, git.common, git.common)
-        if described.level == "read":
-            continue
-        for path in git.pinned:
-            yield from ("--bind", path, path)
+    """Yield toolchains, roots and git folders, what of them stays read-only, and empty folders over secret ones.
+
+    All by depth: what is deeper lies on what is wider, whichever of them is the secret.
+    """
+    rows = {path: ("--ro-bind", path, path) for path in _shown_toolchains(described)}
+    repositories = (git.common for git in described.git if git.common)
     if described.level == "read":
-        return
-    for path in _by_depth(described.caches):
-        if not is_within(path, described.roots):
-            yield from ("--bind", path, path)
-    fixed = (*described.fixed, *(path for git in described.git for path in git.protected))
-    for path in _by_depth((*fixed, *_parents(fixed, described))):
-        yield from ("--ro-bind" if path in fixed else "--bind", path, path)
+        rows |= {path: ("--ro-bind", path, path) for path in (*described.roots, *repositories)}
+    else:
+        caches = (path for path in described.caches if not is_within(path, described.roots))
+        pinned = (path for git in described.git for path in git.pinned)
+        writable = dict.fromkeys((*caches, *described.roots, *repositories, *pinned))
+        fixed = tuple(_fixed(described))
+        writable |= dict.fromkeys(_parents(fixed, described))
+        rows |= {path: ("--bind", path, path) for path in writable}
+        rows |= {path: ("--ro-bind", path, path) for path in fixed}
+    empty = ("--perms", "0111", "--size", str(SCRATCH_BYTES), "--tmpfs")
+    rows |= {path: (*empty, path) for path in _folders_to_empty(described)}
+    for path in _by_depth(rows):
+        yield from rows[path]
+
+
+def _fixed(described: Confinement) -> Iterator[str]:
+    """Yield what stays read-only above level `read`, but for what a secret folder hides."""
+    emptied = _folders_to_empty(described)
+    for path in (*described.fixed, *(path for git in described.git for path in git.protected)):
+        if not any(is_below(path, each) and not _is_between(described.roots, path, each) for each in emptied):
+            yield path
+
+
+def _shown_toolchains(described: Confinement) -> Iterator[str]:
+    """Yield the toolchains to bind: not what is seen anyway, nor what another one shows, nor a secret folder itself."""
+    emptied = _folders_to_empty(described)
+    hidden = (*described.system.scratch, *emptied) if described.sees_disk else ("/",)
+    bound: list[str] = []
+    for path in _by_depth(described.toolchains):
+        is_secret = any(mask.path == path for mask in described.masks)
+        is_seen = any(is_below(path, each) and not _is_between(emptied, path, each) for each in bound)
+        if is_within(path, hidden) and not is_within(path, described.roots) and not is_secret and not is_seen:
+            bound.append(path)
+            yield path
 
 
 def _parents(paths: Iterable[str], described: Confinement) -> Iterator[str]:
@@ -217,8 +235,8 @@ def _writable(described: Confinement) -> Iterator[str]:
     yield from ("--bind", described.temporary, described.temporary)
     for path in _folders_to_empty(described):
         yield from ("--remount-ro", path)
-    if described.level == "read":
-        for path in described.system.scratch if described.sees_disk else _PRIVATE:
+    if described.level == "read" and described.sees_disk:
+        for path in described.system.scratch:
             yield from ("--remount-ro", path)
     if not described.sees_disk:
         yield from ("--remount-ro", "/")

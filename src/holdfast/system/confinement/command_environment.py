@@ -86,6 +86,14 @@ def confined_environment(environ: Mapping[str, str], described: Confinement) -> 
     return variables | git_settings(variables, settings)
 
 
+def neutral_git_environment() -> dict[str, str]:
+    """Return the variables with which git starts no program, asks no one and fetches nothing, for holdfast's own git.
+
+    They are added to an environment without any variable of git, as `child_environment` makes it.
+    """
+    return _NEUTRAL_GIT | git_settings({}, [*_NO_PROGRAM])
+
+
 def git_settings(environ: Mapping[str, str], settings: list[tuple[str, str]]) -> dict[str, str]:
     """Return the variables that give git these settings, behind those that `environ` gives it already."""
     first = environ.get("GIT_CONFIG_COUNT", "")

@@ -86,11 +86,11 @@ def prepare_wall(fields: LaunchFields) -> Wall:
         if fields["kind"] == "bwrap":
             _open_for_bubblewrap(wall, bytes.fromhex(fields["filter"]), waits=WAITS_OPTION in fields["argv"])
         elif fields["kind"] == "landlock":
-            from holdfast.system.confinement.kernel.landlock import make_ruleset  # noqa: PLC0415 - the only one with ctypes
+            from holdfast.system.confinement.kernel.landlock import make_ruleset  # the only one with ctypes
 
             wall.ruleset = make_ruleset(fields["rules"])
         if fields["is_proxied"]:
-            import socket  # noqa: PLC0415 - only where a command may reach the network
+            import socket
 
             ours, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             wall.channel, wall.inside[CHANNEL_FD] = ours.detach(), inside.detach()
@@ -145,7 +145,7 @@ def enter_wall(wall: Wall, shell: Sequence[str], environment: Mapping[str, str] 
     if fields["kind"] != "bwrap":  # which enters it by itself, when all is in its place
         os.chdir(fields["cwd"])
     if fields["kind"] == "landlock":
-        from holdfast.system.confinement.kernel.landlock import enter_landlock  # noqa: PLC0415 - as above
+        from holdfast.system.confinement.kernel.landlock import enter_landlock
 
         keep = fields["keep_file_capabilities"]
         enter_landlock(wall.ruleset, bytes.fromhex(fields["filter"]), keep_file_capabilities=keep)

@@ -83,19 +83,25 @@ def _absent(folder: Path) -> Iterator[str]:
             yield str(path)
 
 
+LINK_REMEDY = "Put the folder itself there (for hooks, git's setting core.hooksPath names another)."
+
+
+def unkept_link(root: str) -> str:
+    """Return which link in the place of something git obeys no wall can keep, "" if there is none."""
+    links = (path for path in (Path(root, ".git"), *_links(git_folders(root))) if path.is_symlink())
+    link = next(links, None)
+    return "" if link is None else f"{str(link)!r} is a link, which no sandbox can keep"
+
+
 def settle_git_folders(root: str) -> None:
     """Make what git obeys and what can be kept only if it exists: the folder of hooks, and a file of settings.
 
     Both are empty, which changes nothing for git. Raises `OSError`, and `LevelUnavailable` if one of them is a link: a
     command could put a folder in its place.
     """
+    if why := unkept_link(root):
+        raise LevelUnavailable(f"The command cannot be confined where it may write: {why}. {LINK_REMEDY}")
     found = git_folders(root)
-    links = (path for path in (Path(root, ".git"), *_links(found)) if path.is_symlink())
-    if (link := next(links, None)) is not None:
-        raise LevelUnavailable(
-            f"The command cannot be confined where it may write: {str(link)!r} is a link, which no sandbox can keep. "
-            "Put the folder itself there (for hooks, git's setting core.hooksPath names another)."
-        )
     folders = [Path(path) for path in found.pinned if Path(path).is_dir()]
     for folder in (each for top in folders for each in (top, *_modules(top / "modules"))):
         (folder / "hooks").mkdir(exist_ok=True)

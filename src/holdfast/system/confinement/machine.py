@@ -1,15 +1,14 @@
-"""What this machine has that a wall shows or hides: system folders, toolchains, caches and secrets."""
+"""What this machine has that a wall shows: system folders, toolchains, caches; and masks for what it hides."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast.system.confinement.description import Mask, SystemView, is_below, is_within
-from holdfast.system.secret_files import CREDENTIALS_AT_HOME
 
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/sys",
@@ -22,8 +21,13 @@ _TOOLCHAIN_VARIABLES = (
 )  # fmt: skip
 _TOOLCHAINS_AT_HOME = (
     ".cargo", ".rustup", ".pyenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rbenv", ".gem", "go", ".m2",
-    ".gradle", ".npm", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/pnpm", ".gitconfig", ".config/git",
+    ".gradle", ".npm", ".local/bin", ".local/lib", ".local/pipx", ".local/share/uv", ".local/share/pnpm",
+    ".local/share/pipx", ".local/share/mise", ".local/share/fnm", ".local/share/gem", ".local/share/virtualenvs",
+    ".gitconfig", ".config/git",
 )  # fmt: skip
+_OF_ALL_PROGRAMS = (".local", ".local/share", ".local/state", ".config", ".cache", ".var")
+"""Folders at home where every program keeps something, mail and browsers too: `~/.local/bin` shows no more of them."""
+
 _TOOL_CACHES = (
     "pip", "uv", "go-build", "yarn", "pnpm", "pypoetry", "pipenv", "pre-commit", "ruff", "mypy", "black", "jedi",
     "node", "node-gyp", "deno", "bun", "typescript", "electron", "prisma", "ms-playwright", "puppeteer", "Cypress",
@@ -41,21 +45,6 @@ _CACHES_AT_HOME = (
 )  # fmt: skip
 """Where package tools keep what they fetched. Not all of `.cache`, where programs keep tokens and sockets too."""
 
-_SYSTEM_SECRETS = (
-    "shadow", "shadow-", "gshadow", "gshadow-", "ssl/private", "sudoers", "sudoers.d", "wireguard",
-    "NetworkManager/system-connections", "letsencrypt", "kubernetes", "krb5.keytab", "ppp/chap-secrets",
-)  # fmt: skip
-_PROJECT_SETTINGS_AT_HOME = (
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".condarc",
-    ".config/pip/pip.conf",
-    ".pip/pip.conf",
-    ".wgetrc",
-    ".curlrc",
-)
-"""Settings that may name a password at home; in a project, files of this name are settings like others."""
-
 
 def system_view(environ: Mapping[str, str]) -> SystemView:
     """Return the system's folders and links that exist here, and the private folders that a whole view must cover."""
@@ -67,17 +56,23 @@ def system_view(environ: Mapping[str, str]) -> SystemView:
     return SystemView(tuple(folders), tuple(links), tuple(covered))
 
 
-def toolchain_folders(environ: Mapping[str, str], home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it."""
+def toolchain_folders(
+    environ: Mapping[str, str], home: str, *, roots: tuple[str, ...], secret: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the folders of programs outside the system's and the workspace's, each with all that belongs to it.
+
+    Of one in a `secret` folder (Docker puts `~/.docker/bin` into PATH) nothing but the programs belongs to it.
+    """
     candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
     candidates += [f"{home}/.cache/{name}" for name in _TOOL_CACHES]
     candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
     for entry in environ.get("PATH", "").split(":"):
         path = Path(entry)
         if path.is_absolute():
-            is_part = path.name in _PROGRAM_FOLDERS and not _is_wide(os.path.realpath(path.parent), home)
+            above = os.path.realpath(path.parent)
+            is_part = path.name in _PROGRAM_FOLDERS and not is_too_wide(above, home) and not is_within(above, secret)
             candidates.append(str(path.parent if is_part else path))
-    return _existing(candidates, home, roots)
+    return tuple(path for path in _existing(candidates, home, roots) if path not in secret)
 
 
 def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,58 +86,26 @@ def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[
     found: list[str] = []
     for path in paths:
         real = os.path.realpath(path)
-        if os.access(real, os.R_OK) and not _is_wide(real, home) and not is_within(real, shown) and real not in found:
+        if (
+            os.access(real, os.R_OK)
+            and not is_too_wide(real, home)
+            and not is_within(real, shown)
+            and real not in found
+        ):
             found.append(real)
     return tuple(found)
 
 
-def _is_wide(real: str, home: str) -> bool:
-    """Return whether a folder holds far more than a toolchain: home, what home lies in, or a folder of the root."""
-    return is_below(os.path.realpath(home), real) or real == "/" or str(Path(real).parent) == "/"
+def is_too_wide(real: str, home: str) -> bool:
+    """Return whether a folder holds far more than a toolchain: home, what home lies in, what all programs share."""
+    if real == "/" or str(Path(real).parent) == "/" or is_below(os.path.realpath(home), real):
+        return True
+    return real in [os.path.realpath(f"{home}/{name}") for name in _OF_ALL_PROGRAMS]
 
 
 def python_folders() -> tuple[str, ...]:
     """Return the folders of the Python that runs this, which opens the way out at level `network`."""
     return _existing([sys.base_prefix], "/", ())
-
-
-def credential_masks(home: str, extra: Iterable[str] = ()) -> tuple[Mask, ...]:
-    """Return the masks of the machine's and the user's credentials, and of the `extra` paths, as far as they exist."""
-    paths = [f"/etc/{name}" for name in _SYSTEM_SECRETS]
-    paths += [f"{home}/{name}" for name in _PROJECT_SETTINGS_AT_HOME]
-    return masks_of([*paths, *_spelt(home), *_host_keys(), *extra])
-
-
-def _spelt(home: str) -> Iterator[str]:
-    """Yield the credentials in a home folder that exist, as they are spelt there."""
-    listed: dict[str, dict[str, list[str]]] = {}
-    for entry in CREDENTIALS_AT_HOME:
-        places = [home]
-        for part in entry.split("/"):
-            found: list[str] = []
-            for place in places:
-                if place not in listed:
-                    listed[place] = _names(place)
-                found += [f"{place}/{name}" for name in listed[place].get(part, ())]
-            places = found
-        yield from places
-
-
-def _names(folder: str) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    try:
-        for each in Path(folder).iterdir():
-            names.setdefault(each.name.lower(), []).append(each.name)
-    except OSError:  # no folder, or closed to this user: then no command sees into it
-        pass
-    return names
-
-
-def _host_keys() -> Iterator[str]:
-    try:
-        yield from (str(path) for path in Path("/etc/ssh").iterdir() if path.name.endswith("_key"))
-    except OSError:  # no server of ssh here
-        return
 
 
 def masks_of(paths: Iterable[str]) -> tuple[Mask, ...]:

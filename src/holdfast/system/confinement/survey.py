@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
+from holdfast.system.confinement.credential_places import credential_masks
 from holdfast.system.confinement.description import Confinement, Level, Mask, is_within
 from holdfast.system.confinement.git_folders import git_folders, settle_git_folders
 from holdfast.system.confinement.machine import (
     cache_folders,
-    credential_masks,
     python_folders,
     system_view,
     toolchain_folders,
@@ -58,7 +58,9 @@ def describe(  # noqa: PLR0913 - what a wall is made of
             settle_git_folders(os.path.realpath(root))
     real = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
     python = python_folders() if level == "network" else ()
-    secrets = {mask.path: mask for mask in (*credential_masks(home), *masks)}
+    credentials = credential_masks(home, {**os.environ, **environ}, roots=real)
+    secrets = {mask.path: mask for mask in (*credentials, *masks)}
+    folders = tuple(mask.path for mask in secrets.values() if mask.is_folder)
     return Confinement(
         level=level,
         cwd=os.path.realpath(cwd),
@@ -67,7 +69,7 @@ def describe(  # noqa: PLR0913 - what a wall is made of
         placeholders=os.path.realpath(placeholders),
         home=os.path.realpath(home),
         system=system_view(environ),
-        toolchains=tuple(dict.fromkeys((*toolchain_folders(environ, home, roots=real), *python))),
+        toolchains=tuple(dict.fromkeys((*toolchain_folders(environ, home, roots=real, secret=folders), *python))),
         git=tuple(git_folders(root) for root in real),
         caches=cache_folders(home, roots=real) if level != "read" else (),
         fixed=tuple(

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
 
 OUTPUT_MOST = 1_000_000
+LARGEST_RESULT = 8 * 1024 * 1024
+"""Bytes of a result: as JSON, its output may take six times as many."""
+
 _CHUNK = 65_536
 _PACKAGES = str(Path(__file__).parents[3])
 _PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.system.confinement.trial import main; main()"
 _FAILED = 126
+_LONGER = 10.0  # seconds that the process may take beside the command
 
 
 class TrialResult(NamedTuple):
@@ -56,13 +60,43 @@ def run_trial(
     """
     request = {"fields": launch_fields(launch), "words": list(words), "seconds": seconds}
     program = (*within, sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _PACKAGES)
-    done = subprocess.run(  # noqa: S603 - this package's own program
-        program, cwd="/", input=json.dumps(request).encode(), capture_output=True, check=False
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - this package's own program
+            program,
+            cwd="/",
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            check=False,
+            timeout=seconds + _LONGER,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"the process that builds the wall did not end within {error.timeout:g} s") from error
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise OSError(lines[-1] if lines else f"the process that builds the wall ended with code {done.returncode}")
-    return TrialResult(**json.loads(done.stdout))
+    return trial_result(done.stdout)
+
+
+def trial_result(raw: bytes) -> TrialResult:
+    """Return what the process that builds the wall told; raises `OSError` if that is no result."""
+    if len(raw) > LARGEST_RESULT:
+        raise OSError(f"the process that builds the wall told more than {LARGEST_RESULT:,} bytes")
+    try:
+        result: object = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise OSError(f"the process that builds the wall told nothing of use ({error})") from error
+    match result:
+        case {
+            "code": int(code),
+            "output": str(output),
+            "did_start": bool(did_start),
+            "timed_out": bool(timed_out),
+            "seconds": float(seconds),
+            "cpu": float(cpu),
+        }:
+            return TrialResult(code, output, did_start, timed_out, seconds, cpu, [])
+        case _:
+            raise OSError("the process that builds the wall told no result")
 
 
 def main() -> None:

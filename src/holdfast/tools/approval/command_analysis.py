@@ -59,9 +59,13 @@ def command_parts(
     line = parse_command(command)
     place = _Place(root, folder or root, around.remembering(), _wild_variables(line))
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
-    parts = tuple(place.part(each, everywhere) for each in line.commands)
     outside = next((at for at in everywhere if not place.inside(at)), None)
-    texts = dict.fromkeys(text for each in line.commands for text in all_texts(each))
+    judged: dict[SimpleCommand, CommandPart] = {}
+    texts: dict[str, None] = {}
+    for each in line.commands:
+        if each not in judged:  # in the same folders the same command does the same
+            judged[each] = place.part(each, everywhere)
+            texts |= dict.fromkeys(all_texts(each))  # which looks into the same scripts, right behind it
     unclear = line.unclear
     for loop in line.loops:
         words = place.part(loop.words, everywhere)
@@ -69,7 +73,9 @@ def command_parts(
         unclear = unclear or words.more or reached
     if unclear:
         texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
-    return CommandParts(parts=parts, unclear=unclear, outside=outside, all_texts=tuple(texts))
+    return CommandParts(
+        parts=tuple(judged[each] for each in line.commands), unclear=unclear, outside=outside, all_texts=tuple(texts)
+    )
 
 
 def plan_line(plan: Plan) -> CommandParts | None:
@@ -93,9 +99,13 @@ class _Place(msgspec.Struct, frozen=True):
     """The folders outside that match a pattern, as another word of the line may begin with it."""
     secrets: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
     """The secrets among files, by the number of their tuple in `walked`."""
+    changes: dict[tuple[str, str], tuple[str, ...]] = msgspec.field(
+        default_factory=dict[tuple[str, str], tuple[str, ...]]
+    )
+    """Where each `cd` leads from each folder: every command behind it asks again."""
 
     def inside(self, path: str) -> bool:
-        return path == self.root or path.startswith(f"{self.root.rstrip('/')}/")
+        return path.startswith(self.root) and (path == self.root or path.startswith(f"{self.root.rstrip('/')}/"))
 
     def folders(self, command: SimpleCommand) -> tuple[str, ...]:
         """Return the folders in which a command may run; one that is not known is `ELSEWHERE`.
@@ -115,8 +125,10 @@ class _Place(msgspec.Struct, frozen=True):
         """Return where `cd` may lead: by the names, and where there is no such folder, as the kernel finds it."""
         if at == ELSEWHERE:
             return (ELSEWHERE,)
-        named, found = normpath(join(at, to)), self.around.real(join(self.around.real(at), to))
-        return (named,) if self.around.real(named) == found else (named, found)
+        if (at, to) not in self.changes:
+            named, found = normpath(join(at, to)), self.around.real(join(self.around.real(at), to))
+            self.changes[at, to] = (named,) if self.around.real(named) == found else (named, found)
+        return self.changes[at, to]
 
     def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
         """Return one simple command as an approval sees it; `everywhere` are all folders of the line."""
@@ -240,7 +252,7 @@ class _Place(msgspec.Struct, frozen=True):
     def leads_out(self, folder: str, path: str) -> bool:
         """Return whether a path, which need not exist yet, leads out of the workspace through a link."""
         named = join(folder, path)
-        return self.inside(normpath(named)) and not self.inside(self.around.real(named))
+        return not self.inside(self.around.real(named)) and self.inside(normpath(named))
 
     def program_here(self, name: str, folders: tuple[str, ...]) -> str:
         """Return why it is not known what a program's name runs, as the end of a sentence, "" if it is."""

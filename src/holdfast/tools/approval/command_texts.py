@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 
 from holdfast.tools.shell.command_line import SimpleCommand, Word
-from holdfast.tools.shell.parse import parse_command
+from holdfast.tools.shell.parse import parse_script
 
 _NESTED = 3
 _STARTERS = frozenset(
@@ -53,7 +53,7 @@ def all_texts(command: SimpleCommand, *, nested: int = _NESTED) -> Iterator[str]
             yield shlex.join(text)
         name = text[0].rpartition("/")[2]
         if nested and (inner := _script(name, words)):
-            for inside in parse_command(inner).commands:
+            for inside in parse_script(inner).commands:
                 yield from all_texts(inside, nested=nested - 1)
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from holdfast.tools.known_programs import BY_NAME
-from holdfast.tools.known_programs.program import Program, known_program, spelt
+from holdfast.tools.known_programs.program import Program, ProgramRow, spelt
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
 _LAUNCHERS = (
@@ -27,16 +27,16 @@ _LAUNCHERS = (
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]*")
 """Words without a meaning for a shell."""
 
-_USUAL = known_program(
-    "*",
-    "the names that options of this kind have in many programs",
-    "-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file logfile "
-    "log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins load "
-    "load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
+_USUAL = ProgramRow(
+    names="*",
+    source="the names that options of this kind have in many programs",
+    options="-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file "
+    "logfile log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins "
+    "load load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
     "working-directory work-dir root root-dir rootdir prefix cache-dir manifest-path target-dir file makefile env-file "
     "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
     "tmpdir basedir pythonpath upload publish",
-)
+).program()
 _OTHER = Program(names=("*",), source=_USUAL.source, closed=True)
 """A program that is not listed: what its words do is not known, so only its very words can be remembered."""
 

@@ -183,7 +183,7 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
     """
     ask_rules_apply = policy.mode != "yolo" and policy.rules.against("ask", plan, None, tool=tool) is None
     verdicts: tuple[RuleVerdict, ...] = ("deny", "ask") if ask_rules_apply else ("deny",)
-    has_rules = any(rule.subject == "read" and rule.verdict in verdicts for rule in policy.rules.rules)
+    has_rules = has_read_rules(policy)
 
     def visibility(path: str) -> Visibility:
         if has_rules and policy.rules.hides(path, *verdicts):
@@ -193,6 +193,11 @@ def read_filter(plan: Plan, policy: Policy, *, tool: str = "") -> Callable[[str]
         return "name"
 
     return visibility
+
+
+def has_read_rules(policy: Policy) -> bool:
+    """Return whether a rule may hide a file from a search."""
+    return any(rule.subject == "read" and rule.verdict != "allow" for rule in policy.rules.rules)
 
 
 def may_tell(plan: Plan, policy: Policy) -> bool:
@@ -211,7 +216,7 @@ def _secret(plan: Plan, policy: Policy) -> str:
 
 def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
     """Return why the user must be asked about a call that runs no command, "" if it may run."""
-    from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow  # noqa: PLC0415 - tables, for the first call
+    from holdfast.tools.approval.patterns import changes_autorun_file, patterns_allow
 
     by_itself = changes_autorun_file(plan)
     secret = _secret(plan, policy)
@@ -276,7 +281,7 @@ def _join_reasons(reasons: tuple[str, ...]) -> str:
 
 def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, policy: Policy) -> str:
     """Return why one simple command of a line is neither free nor allowed, "" if it is."""
-    from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write  # noqa: PLC0415 - likewise
+    from holdfast.tools.approval.patterns import pattern_allows_part, pattern_allows_write
 
     # What a program finds by itself is hidden from it where commands are confined.
     found = [path for path in part.reads if holds_secrets(path)] if plan.levels and plan.hides_secrets else part.secrets
@@ -294,7 +299,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
         inside = not path.startswith("/")
         free = policy.mode == "accept-edits" and inside
         by_pattern = inside and pattern_allows_write(path, policy.patterns)
-        from holdfast.tools.workspace.autorun_files import runs_by_itself  # noqa: PLC0415 - likewise
+        from holdfast.tools.workspace.autorun_files import runs_by_itself
 
         if runs_by_itself(path):
             return f"it writes {path!r}, which other programs run or obey by themselves"
@@ -306,7 +311,7 @@ def _reason_to_ask_for_part(part: CommandPart, line: CommandParts, plan: Plan, p
 def _line(plan: Plan) -> CommandParts | None:
     if not plan.command:
         return None
-    from holdfast.tools.approval.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import plan_line
 
     return plan_line(plan)
 

@@ -79,7 +79,7 @@ def patterns_allow(plan: Plan, patterns: Sequence[Pattern]) -> bool:
 
 
 def _line(plan: Plan) -> CommandParts | None:
-    from holdfast.tools.approval.command_analysis import plan_line  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import plan_line
 
     return plan_line(plan)
 
@@ -100,7 +100,7 @@ def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
 
 def _dangers(known: tuple[str, ...]) -> set[str]:
     """Return what is dangerous in the words of a pattern: further words must add nothing to it."""
-    from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import command_parts
 
     return {danger for part in command_parts(shlex.join(known)).parts for danger in part.dangers}
 
@@ -239,7 +239,7 @@ def _is_command(text: str) -> bool:
     """Return whether a text is one simple command whose words bash hands over as they are."""
     if _PROGRAM.match(text) and _is_plain(text):
         return True
-    from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+    from holdfast.tools.approval.command_analysis import command_parts
 
     line = command_parts(text)
     return (

@@ -67,7 +67,7 @@ def question_of(
     if plan.question is not None:
         question = question_of_the_model(plan.question, detail=plan.detail)
         return msgspec.structs.replace(question, id=call, call=call, title=title, detail=detail)
-    from holdfast.tools.approval.patterns import changes_autorun_file, suggest_patterns  # noqa: PLC0415 - tables, for the first question
+    from holdfast.tools.approval.patterns import changes_autorun_file, suggest_patterns
 
     by_itself = plan.effect == "write" and changes_autorun_file(plan)
     choices = remembering_choices(suggest_patterns(plan).patterns)
@@ -150,8 +150,8 @@ def _warnings(plan: Plan, *, by_itself: bool) -> tuple[str, ...]:
     if plan.sandbox_notice:
         found.append(plan.sandbox_notice)
     if plan.command:
-        from holdfast.tools.shell.dangers import dangers  # noqa: PLC0415 - a parser, for the first command
-        from holdfast.tools.shell.parse import parse_command  # noqa: PLC0415 - likewise
+        from holdfast.tools.shell.dangers import dangers
+        from holdfast.tools.shell.parse import parse_command
 
         found += dangers(parse_command(plan.command))
     return tuple(found)

@@ -371,7 +371,7 @@ def _decoded(text: str) -> object:
 
 def _as_python(raw: str) -> object:
     """Return an object with single quotes, `True` or `None`, as Python writes it; None if it is not one."""
-    import ast  # noqa: PLC0415 - for arguments that are not JSON
+    import ast
 
     try:
         value = cast("object", ast.literal_eval(raw.strip())) if len(raw) <= _LARGEST_PYTHON else None

@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.confinement.survey import LOOKING_PROGRAMS
+from holdfast.system.safe_paths import resolve
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Confined, Effect, ProcessId
 from holdfast.tools.approval.command_parts import CommandParts
@@ -24,7 +25,6 @@ from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
 from holdfast.tools.workspace.command_files import Below, disk_surroundings
-from holdfast.tools.workspace.safe_paths import resolve
 
 DEFAULT = 120.0  # seconds after which a foreground command is ended
 _BY_SIGNAL = 128  # an exit code above it, inside bubblewrap, is it and the number of a signal
@@ -52,7 +52,7 @@ class BashTool:
                 f"Address {strange!r} in 'network' is no host (such as 'pypi.org', '*.example.org' or "
                 "'example.org:8080'). Nothing was run."
             )
-        from holdfast.tools.approval.command_analysis import command_parts  # noqa: PLC0415 - a parser, for the first command
+        from holdfast.tools.approval.command_analysis import command_parts
 
         place = resolve(self._workspace.root, args.cwd)
         if not os.path.isdir(place.path):  # noqa: PTH112 - False also for a name that is too long

@@ -10,7 +10,7 @@ from holdfast.tools.builtin.bash import BashTool
 from holdfast.tools.builtin.edit import EditTool
 from holdfast.tools.builtin.fetch import FetchTool
 from holdfast.tools.builtin.glob import GlobTool
-from holdfast.tools.builtin.grep import GrepTool, RunProgram
+from holdfast.tools.builtin.grep import GrepTool
 from holdfast.tools.builtin.present_plan import PresentPlanTool
 from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from holdfast.tools.builtin.todo import TodoTool
@@ -20,21 +20,22 @@ from holdfast.tools.sandbox import Sandbox
 from holdfast.tools.tool import Tool, Workspace
 from holdfast.tools.web_search.backends import SearchBackend
 from holdfast.tools.web_search.search import SearchTool
+from holdfast.tools.workspace.file_list import RunProgram
 
 
 def builtin_tools(
     workspace: Workspace,
     supervisors: Supervisors,
     *,
-    search: RunProgram | None,
+    search: RunProgram,
     networks: tuple[str, ...],
     backend: SearchBackend | None = None,
     sandbox: Sandbox | None = None,
 ) -> Mapping[str, Tool]:
     """Return the tools by name.
 
-    `search` runs ripgrep, None without it; `networks` may be fetched from; `backend` searches the web, if one does.
-    Commands run in the wall of `sandbox`, None for none.
+    `search` runs programs that list and search files; `networks` may be fetched from; `backend` searches the web, if
+    one does. Commands run in the wall of `sandbox`, None for none.
     """
     fetch = FetchTool()
     fetch.networks = networks
@@ -47,7 +48,7 @@ def builtin_tools(
         TaskTool(),
         StopTaskTool(),
         GrepTool(workspace, run=search),
-        GlobTool(workspace),
+        GlobTool(workspace, search),
         fetch,
         TodoTool(),
         PresentPlanTool(),

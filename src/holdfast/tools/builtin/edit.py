@@ -10,6 +10,7 @@ from itertools import islice
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import EDIT_SCHEMA, EditArguments, Replacement
@@ -18,6 +19,7 @@ from holdfast.tools.patches.loose_match import find_loosely
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, Workspace
 from holdfast.tools.workspace.atomic_write import (
+    LARGEST_EDITED_FILE,
     LARGEST_FILE,
     FileDiff,
     change_plan,
@@ -25,7 +27,6 @@ from holdfast.tools.workspace.atomic_write import (
     replacement,
 )
 from holdfast.tools.workspace.file_kinds import SNIFF
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure
 
 _MATCHES_SHOWN = 20
 _LINES_SHOWN = 12
@@ -77,23 +78,31 @@ def _numbered_part(number: int, of: int) -> str:
 
 
 def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Plan:
-    existing = read_existing(place)
+    existing = read_existing(place, most=LARGEST_EDITED_FILE)
     if existing is None:
         with as_tool_failure(place):  # it lists the existing names
             raise FileNotFoundError
     if existing.content is None:
-        msg = f"File {place.name!r} is too large: more than {LARGEST_FILE} bytes. Use bash to change it."
+        msg = (
+            f"File {place.name!r} is too large: {existing.size:,} bytes (at most {LARGEST_EDITED_FILE:,}, because an "
+            "edit holds it in memory several times). Use bash to change it."
+        )
         raise ToolFailed(msg)
     if b"\0" in existing.content[:SNIFF]:
         msg = f"File {place.name!r} is binary, not text. Use bash to change it."
         raise ToolFailed(msg)
-    # Bytes that are not UTF-8 pass through unchanged.
-    text = existing.content.decode("utf-8", "surrogateescape")
+    # Bytes that are not UTF-8 pass through unchanged. A letter of a large file must not take four bytes: each of its
+    # bytes is a letter, and what is sought in it likewise. UTF-8 finds the same places.
+    is_large = existing.size > LARGEST_FILE
+    encoding, invalid = ("latin-1", "strict") if is_large else ("utf-8", "surrogateescape")
+    text = existing.content.decode(encoding, invalid)
+    if is_large:
+        parts = [_as_bytes(part) for part in parts]
     times, lines, notes = 0, list[int](), dict[str, None]()
     for number, part in enumerate(parts, 1):
         where = _numbered_part(number, len(parts))
         try:
-            done = _replace(text, part, place.name)
+            done = _replace(text, part, place.name, exactly=is_large)
         except ToolFailed as failed:
             raise ToolFailed(*(f"{where}{reason}" for reason in failed.args)) from failed
         text = done.text
@@ -107,7 +116,7 @@ def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Pla
         many = f"1 replacement at line {first}" if times == 1 else f"{times} replacements, the first at line {first}"
         return f"Edited {place.name}: {many} (+{diff.added} -{diff.removed} lines).{''.join(notes)}"
 
-    after = text.encode("utf-8", "surrogateescape")
+    after = text.encode(encoding, invalid)
     if after == existing.content:
         msg = f"File {place.name!r} would stay as it is: the replacements undo each other. Nothing was written."
         raise ToolFailed(msg)
@@ -123,13 +132,25 @@ class _ReplaceResult(msgspec.Struct, frozen=True):
     how: str = ""
 
 
-def _replace(text: str, part: Replacement, name: str) -> _ReplaceResult:
+def _as_bytes(part: Replacement) -> Replacement:
+    """Return a replacement in a text of which each letter is a byte."""
+    old, new = (valid_unicode(text).encode().decode("latin-1") for text in (part.old, part.new))
+    return msgspec.structs.replace(part, old=old, new=new)
+
+
+def _replace(text: str, part: Replacement, name: str, *, exactly: bool) -> _ReplaceResult:
     """Return the text after one replacement; raises `ToolFailed` if `old` is missing, ambiguous or changes nothing."""
     old, new = _with_endings(text, valid_unicode(part.old), valid_unicode(part.new))
     if old == new:
         msg = f"File {name!r} has CRLF line endings, so 'old' and 'new' are the same. Nothing was written."
         raise ToolFailed(msg)
     found = text.count(old)
+    if not found and exactly:
+        msg = (
+            f"Text 'old' does not occur in {name!r} exactly as given. Nothing was written. In a file of more than "
+            f"{LARGEST_FILE:,} bytes only exact text is found. Read its lines again and copy them."
+        )
+        raise ToolFailed(msg)
     if not found:
         loose = find_loosely(text, old, new)
         if loose is None:

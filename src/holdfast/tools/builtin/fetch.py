@@ -81,7 +81,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
 
     def output(self, url: httpx2.URL, stop: threading.Event) -> ToolOutput:
         """Return the page, an error page, or a redirect; raises `ToolFailed` if there is none."""
-        import httpx2  # noqa: PLC0415 - 0.2 s that only a page pays
+        import httpx2  # 0.2 s that only a page pays
 
         first_url = url
         until = time.monotonic() + SECONDS
@@ -105,7 +105,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
 
     def _sent(self, client: httpx2.Client, url: httpx2.URL) -> httpx2.Response:
         """Return the response, body unread, of the first address that answers."""
-        import httpx2  # noqa: PLC0415 - as above
+        import httpx2
 
         headers = {
             "Host": url.netloc.decode("ascii"),
@@ -144,7 +144,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def _shown(self, response: httpx2.Response, url: httpx2.URL, stop: threading.Event, until: float) -> ToolOutput:
-        import httpx2  # noqa: PLC0415 - as above
+        import httpx2
 
         ok = response.status_code < _ERROR
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -195,7 +195,7 @@ class _Fetch(msgspec.Struct, frozen=True, kw_only=True):
 
 def _parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """Return a link on a page at `base` as a URL; raises `ToolFailed` if it cannot be fetched."""
-    import httpx2  # noqa: PLC0415 - as above
+    import httpx2
 
     try:
         url = httpx2.URL(text) if base is None else base.join(text)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import heapq
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GLOB_SCHEMA, GlobArguments
 from holdfast.tools.schema import parse_arguments
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Visibility, Workspace
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import cap, escape_newlines
+from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, listed_entries
 from holdfast.tools.workspace.file_walk import WalkedFile, walk
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
 
 _PATHS_MOST = 500
 
@@ -33,8 +34,11 @@ class GlobTool:
     schema = GLOB_SCHEMA
     effect: Effect = "read"
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, run: RunProgram | None = None) -> None:
+        """List files as git does if `run` is given, which runs it."""
         self._root = workspace.root
+        self._spool = workspace.spool
+        self._run = run
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a listing."""
@@ -44,7 +48,19 @@ class GlobTool:
         patterns = globs(pattern)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await in_thread(partial(_list_files, self._root, start, patterns, context.may_read), context.stop)
+            listed = None
+            if self._run is not None and start.path.is_dir():
+                texts = [each.text for each in patterns]
+                listed = await git_names(
+                    self._run,
+                    self._root,
+                    start,
+                    call=context.call,
+                    spool=self._spool,
+                    stop=context.stop,
+                    globs=texts,
+                )
+            return await in_thread(partial(_list_files, self._root, start, listed, patterns, context), context.stop)
 
         return Plan(
             effect="read",
@@ -66,26 +82,53 @@ def _split(pattern: str) -> tuple[str, str]:
     return "".join(f"{part}/" for part in lead), "/".join(rest)
 
 
+def _entries(
+    root: Path,
+    start: SafePath,
+    listed: GitNames | None,
+    patterns: Sequence[Glob],
+    *,
+    unread: list[str],
+    stop: threading.Event,
+) -> Iterator[WalkedFile]:
+    """Yield what matches one of the patterns: of folders, only by a pattern without `**`."""
+    shallow = [pattern for pattern in patterns if not pattern.deep]
+    depth = max((len(pattern.names) for pattern in patterns), default=0) if len(shallow) == len(patterns) else None
+    if listed is None:
+        for entry in walk(root, start, stop=stop, unread=unread, depth=depth):
+            if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
+                yield entry
+        return
+    if shallow:  # git knows no folders
+        for entry in walk(root, start, stop=stop, unread=[], depth=max(len(pattern.names) for pattern in shallow)):
+            if entry.kind == "folder" and matches_any(shallow, entry.name.split("/"), stop):
+                yield entry
+
+    def fits(name: str) -> bool:
+        return matches_any(patterns, name.split("/"), stop)
+
+    yield from listed_entries(root, start, listed, fits, stop=stop, unread=unread)
+
+
 def _list_files(
     root: Path,
     start: SafePath,
+    listed: GitNames | None,
     patterns: Sequence[Glob],
-    may_read: Callable[[str], Visibility],
+    context: ToolContext,
     stop: threading.Event,
 ) -> ToolOutput:
     unread: list[str] = []
-    shallow = [pattern for pattern in patterns if not pattern.deep]
     count = hidden = 0
 
     def found() -> Iterator[WalkedFile]:
         nonlocal count, hidden
-        for entry in walk(root, start, stop=stop, unread=unread):
-            if matches_any(shallow if entry.kind == "folder" else patterns, entry.name.split("/"), stop):
-                if may_read(str(start.below(entry.name).path)) == "nothing":
-                    hidden += 1
-                    continue
-                count += 1
-                yield entry
+        for entry in _entries(root, start, listed, patterns, unread=unread, stop=stop):
+            if context.has_read_rules and context.may_read(str(start.below(entry.name).path)) == "nothing":
+                hidden += 1
+                continue
+            count += 1
+            yield entry
 
     with as_tool_failure(start):
         newest = heapq.nsmallest(_PATHS_MOST, found(), key=lambda entry: (-entry.modified, entry.name))
@@ -94,14 +137,29 @@ def _list_files(
         text.append(f"No files match {' or '.join(pattern.text for pattern in patterns)!r} in {start.name!r}.")
     if count > len(newest):
         text.append(f"[The newest {len(newest)} of {count} are shown. Narrow the pattern to see others.]")
-    return listing(text, unread, stopped=stop.is_set(), hidden=hidden)
+    complete = listed is None or listed.complete
+    return listing(text, unread, stopped=stop.is_set(), hidden=hidden, complete=complete)
 
 
-def listing(text: list[str], unread: list[str], *, stopped: bool, hidden: int = 0, secrets: int = 0) -> ToolOutput:
+def listing(  # noqa: PLR0913 - what may be missing
+    text: list[str],
+    unread: list[str],
+    *,
+    stopped: bool,
+    hidden: int = 0,
+    secrets: int = 0,
+    unsearched: int = 0,
+    complete: bool = True,
+) -> ToolOutput:
     """Return the result, with a sentence for each way in which it is incomplete.
 
-    Rules hide `hidden` files, and `secrets` with secrets were not searched.
+    Rules hide `hidden` files, `secrets` with secrets were not searched, and for `unsearched` there was no time.
     """
+    if unsearched:
+        files = "1 file was" if unsearched == 1 else f"{unsearched:,} files were"
+        text.append(f"[{files} not searched: it took too long. Narrow `path` or `glob`, or write a simpler pattern.]")
+    if not complete:
+        text.append("[The folder has more files than are listed at once. Narrow `path`.]")
     if secrets:
         files = "1 file with secrets was" if secrets == 1 else f"{secrets} files with secrets were"
         text.append(f"[{files} not searched. Name one in `path` if you need it: the user is asked.]")

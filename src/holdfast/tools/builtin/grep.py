@@ -1,53 +1,42 @@
 """The tool `grep`: lines by pattern.
 
-holdfast always lists the files itself; ripgrep, if installed, only says which lines match. Ignored files, links and
-results are therefore the same with and without it. No search outlives a stop.
+The list of files is that of `glob` and `@` (`file_list`). Other programs say in which of them something may be found
+(`search_programs`), and holdfast finds the lines in those (`line_search`). Ignored files, links and results are
+therefore the same with every program and without any. No search outlives a stop.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
+from holdfast.system.secret_files import perhaps_secret
 from holdfast.system.threads import in_thread
-from holdfast.system.trusted_programs import trusted_program
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
-from holdfast.tools.builtin.read_write import holds_nul, line_text, read_lines, shown_line
-from holdfast.tools.builtin.regular_expressions import compile_pattern, means_the_same_to_ripgrep
+from holdfast.tools.builtin.line_search import OWN_SECONDS, Deadline, search_file
+from holdfast.tools.builtin.regular_expressions import compile_pattern
+from holdfast.tools.builtin.search_programs import SearchPrograms
 from holdfast.tools.schema import parse_arguments
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput, Workspace
 from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.file_walk import walk
+from holdfast.tools.workspace.file_list import GitNames, RunProgram, git_names, regular_files, walked_files
 from holdfast.tools.workspace.globs import Glob, globs, matches_any
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, open_regular, resolve
 
 if TYPE_CHECKING:
     import regex
 
-_LINE_SHOWN = 400
-_LINE_SEARCHED = 1_000_000
-_LINE_SECONDS = 0.5
-_BATCH = 200  # files per ripgrep or thread: enough to be worth it, few enough to end soon
-
-
-class RunProgram(Protocol):
-    """Runs a program for a call. Its output file `spool` is left behind only if it is killed."""
-
-    def __call__(self, argv: Sequence[str], /, *, call: str, cwd: Path, spool: Path) -> Awaitable[tuple[int, bytes]]:
-        """Return its exit code and stdout. Cancelling ends it."""
-        ...
-
 
 class GrepTool:
-    """Searches the lines of text files, with ripgrep if installed and `run` is given, else in Python."""
+    """Searches the lines of text files, with installed programs if `run` is given, else in this process."""
 
     schema = GREP_SCHEMA
     effect: Effect = "read"
@@ -79,145 +68,153 @@ class GrepTool:
     ) -> ToolOutput:
         stop = context.stop
         unread: list[str] = []
-        found_files = await in_thread(
-            partial(_files_to_search, self._root, start, globs(args.glob, anywhere=True), unread), stop
+        listed = None
+        if self._run is not None and start.path.is_dir():
+            listed = await git_names(self._run, self._root, start, call=context.call, spool=self._spool, stop=stop)
+        choose = partial(
+            _files_to_search, self._root, start, listed, globs(args.glob, anywhere=True), context, unread=unread
         )
-        shows = {file: context.may_read(str(file.path)) for file in found_files}
-        files = [file for file in found_files if shows[file] == "all"]
+        files = await in_thread(choose, stop)
+        programs = None
+        if self._run is not None and files.names and (not files.is_one or start.path.is_file()):
+            here = start.path.parent if files.is_one else start.path
+            programs = SearchPrograms(self._run, root=self._root, here=here, spool=self._spool, call=context.call)
         shown: list[str] = []
-        found = 0
-        for at in range(0, len(files), _BATCH):
-            if stop.is_set() or found > args.limit:
-                break
-            batch = files[at : at + _BATCH]
-            most = args.limit - found + 1
-            hits = await self._ripgrep(args, batch, most, context)
-            if hits is None:
-                hits = await in_thread(partial(_matching_lines, pattern, batch, most, unread), stop)
-            count, text = await in_thread(partial(_format_hits, hits, args.context, args.limit - found, unread), stop)
+        found = unsearched = 0
+        rest: Sequence[str] = files.names
+        while rest and found <= args.limit and not stop.is_set():
+            asked = None
+            if programs is not None:
+                asked = await programs.candidates(args.pattern, rest, ignore_case=args.ignore_case, stop=stop)
+                if stop.is_set():
+                    break
+            names = rest if asked is None else asked.names
+            work = partial(
+                _matches,
+                pattern,
+                files,
+                names,
+                context=args.context,
+                most=args.limit - found,
+                unread=unread,
+                deadline=Deadline(OWN_SECONDS),
+            )
+            count, text, left = await in_thread(work, stop)
             found += count
             shown += text
+            rest = [] if asked is None or asked.rest is None else rest[asked.rest :]
+            unsearched += left + (0 if asked is None else asked.unsearched)
+            if left:
+                unsearched += len(rest)
+                break
         if shown[:1] == ["--"]:
             del shown[0]
         if not found:
-            shown.append(f"No lines match {args.pattern!r} in {start.name!r} ({len(files)} files).")
+            searched = len(files.names) - unsearched
+            shown.append(f"No lines match {args.pattern!r} in {start.name!r} ({searched} files).")
         if found > args.limit:
+            unsearched = 0  # no more was looked for
             shown.append(f"[Only the first {args.limit} matches are shown. Narrow the search to see others.]")
-        visible = [*shows.values()]
         return listing(
-            shown, unread, stopped=stop.is_set(), hidden=visible.count("nothing"), secrets=visible.count("name")
+            shown,
+            unread,
+            stopped=stop.is_set(),
+            hidden=files.hidden,
+            secrets=files.secrets,
+            unsearched=unsearched,
+            complete=files.is_complete,
         )
 
-    async def _ripgrep(
-        self, args: GrepArguments, files: Sequence[SafePath], most: int, context: ToolContext
-    ) -> dict[SafePath, list[int]] | None:
-        """Return the numbers of the matching lines of each file, None if ripgrep cannot find them."""
-        program = "" if self._run is None else trusted_program("rg", self._root)
-        if self._run is None or not program or not means_the_same_to_ripgrep(args.pattern):
-            return None
-        places = {str(file.path): file for file in files}
-        # --text because _format_hits alone decides what is binary; --max-columns=1 because only line numbers are used.
-        command = [program, "--no-config", "--no-ignore", "--text", "--crlf", "--no-mmap", "--no-messages"]
-        command += ["--with-filename", "--null", "--line-number", "--no-heading", "--color=never", "--max-columns=1"]
-        command += [f"--max-count={most}", *(["--ignore-case"] if args.ignore_case else [])]
-        command += ["--", args.pattern, *places]
-        spool = self._spool / f"{context.call}.out"
-        searching = asyncio.ensure_future(self._run(command, call=context.call, cwd=self._root, spool=spool))
-        stopping = asyncio.create_task(context.stop.wait())
-        try:
-            await asyncio.wait({searching, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not searching.done():
-                searching.cancel()
-                await asyncio.wait({searching}, timeout=1)
-                return {}
-            code, written = searching.result()
-        except ToolFailed:
-            return None
-        finally:
-            searching.cancel()
-            stopping.cancel()
-        # 0: some lines match, 1: none does. Anything else (its regex dialect, an error) means searching in Python.
-        return _numbers(written, places) if code in (0, 1) else None
+
+class _Files(msgspec.Struct, frozen=True):
+    """The files to search below `start`, or that one file; how many are hidden, and how many hold secrets."""
+
+    start: SafePath
+    names: list[str]
+    is_one: bool = False
+    hidden: int = 0
+    secrets: int = 0
+    is_complete: bool = True
+
+    def place(self, name: str) -> SafePath:
+        """Return the place of one of the names."""
+        return self.start if self.is_one else self.start.below(name)
 
 
-def _files_to_search(
-    root: Path, start: SafePath, patterns: Sequence[Glob], unread: list[str], stop: threading.Event
-) -> list[SafePath]:
+def _files_to_search(  # noqa: PLR0913 - what a search is made of
+    root: Path,
+    start: SafePath,
+    listed: GitNames | None,
+    patterns: Sequence[Glob],
+    context: ToolContext,
+    stop: threading.Event,
+    *,
+    unread: list[str],
+) -> _Files:
     """Return the files to search: `start` if it is a file, else those beneath it that match the glob."""
+    is_one = False
     with as_tool_failure(start):
         try:
-            found = walk(root, start, stop=stop, unread=unread)
-            names = [entry.name for entry in found if entry.kind == "file"]
+            if listed is None:
+                groups = walked_files(root, start, stop=stop, unread=unread)
+            else:
+                groups = regular_files(root, start, listed, stop=stop, unread=unread)
         except NotADirectoryError:
-            return [start]
-    return [start.below(name) for name in names if matches_any(patterns, name.split("/"), stop)]
+            groups = {"": [start.path.name]}
+            is_one = True
+    names: list[str] = []
+    hidden = secrets = 0
+    for folder, last_names in groups.items():
+        lead = f"{folder}/" if folder else ""
+        chosen = last_names if is_one else _matching(patterns, folder, last_names, stop)
+        base = start.path.parent if is_one else start.path
+        if chosen and (context.has_read_rules or perhaps_secret(f"{base}/{folder}", chosen)):
+            shows = {name: context.may_read(f"{base}/{lead}{name}") for name in chosen}
+            hidden += sum(each == "nothing" for each in shows.values())
+            secrets += sum(each == "name" for each in shows.values())
+            chosen = [name for name in chosen if shows[name] == "all"]
+        names += [lead + name for name in chosen]
+    is_complete = listed is None or listed.complete
+    return _Files(start, names, is_one=is_one, hidden=hidden, secrets=secrets, is_complete=is_complete)
 
 
-def _matching_lines(
-    pattern: regex.Pattern[str], files: Sequence[SafePath], most: int, unread: list[str], stop: threading.Event
-) -> dict[SafePath, list[int]]:
-    """Return the numbers of the matching lines of each file, at most `most` per file."""
-    hits: dict[SafePath, list[int]] = {}
-    for place in files:
+def _matching(patterns: Sequence[Glob], folder: str, names: Sequence[str], stop: threading.Event) -> Sequence[str]:
+    if any(pattern.text in ("**", "**/*") for pattern in patterns):
+        return names
+    parts = folder.split("/") if folder else []
+    return [name for name in names if matches_any(patterns, [*parts, name], stop)]
+
+
+def _matches(  # noqa: PLR0913 - what a search is made of
+    pattern: regex.Pattern[str],
+    files: _Files,
+    names: Sequence[str],
+    stop: threading.Event,
+    *,
+    context: int,
+    most: int,
+    unread: list[str],
+    deadline: Deadline,
+) -> tuple[int, list[str], int]:
+    """Return the number of matches (not exact above `most`), the first of them as text, and how many were not read."""
+    found = 0
+    shown: list[str] = []
+    for at, name in enumerate(names):
+        if found > most or stop.is_set():
+            break
+        if deadline.is_set():
+            return found, shown, len(names) - at
         try:
-            with open_regular(place) as file:
-                if holds_nul(file):
-                    continue
-                for number, (raw, _) in enumerate(read_lines(file, _LINE_SEARCHED, stop), 1):
-                    # The timeout keeps other threads running, so a pattern that backtracks forever stops only itself.
-                    if pattern.search(line_text(raw, number), timeout=_LINE_SECONDS):
-                        hits.setdefault(place, []).append(number)
-                        if len(hits[place]) == most:
-                            break
+            each = search_file(pattern, files.place(name), context=context, most=most - found, stop=stop)
         except TimeoutError as error:
             msg = (
-                f"Pattern {pattern.pattern!r} takes too long on a line of {place.name!r} because it backtracks. "
-                "Write it without nested repetition and call it again."
+                f"Pattern {pattern.pattern!r} takes too long on a line of {files.place(name).name!r} because it "
+                "backtracks. Write it without nested repetition and call it again."
             )
             raise ToolFailed(msg) from error
         except (OSError, ToolFailed):
-            unread.append(place.name)
-    return hits
-
-
-def _numbers(written: bytes, places: dict[str, SafePath]) -> dict[SafePath, list[int]] | None:
-    """Return the matches in ripgrep's output, in the order of `places`; None if a line cannot be parsed."""
-    hits: dict[SafePath, list[int]] = {place: [] for place in places.values()}
-    for line in written.split(b"\n")[:-1]:
-        name, _, rest = os.fsdecode(line).partition("\0")
-        number = rest.partition(":")[0]
-        if name not in places or not number.isdecimal():
-            return None
-        hits[places[name]].append(int(number))
-    return {place: numbers for place, numbers in hits.items() if numbers}
-
-
-def _format_hits(
-    hits: dict[SafePath, list[int]], context: int, limit: int, unread: list[str], stop: threading.Event
-) -> tuple[int, list[str]]:
-    """Return the number of matches (not exact above `limit`), and the first `limit` as text."""
-    found = 0
-    shown: list[str] = []
-    for place, numbers in hits.items():
-        matched = set(numbers[: max(0, limit - found)])
-        around = {near for number in matched for near in range(number - context, number + context + 1)}
-        try:
-            with open_regular(place) as file:
-                if holds_nul(file):
-                    continue
-                before = -1
-                for number, (raw, size) in enumerate(read_lines(file, 4 * _LINE_SHOWN, stop), 1):
-                    if number > max(around, default=0):
-                        break
-                    if number not in around:
-                        continue
-                    if context and number != before + 1:
-                        shown.append("--")
-                    mark = ":" if number in matched else "-"
-                    shown.append(f"{place.name}{mark}{number}{mark}{shown_line(raw, size, number, most=_LINE_SHOWN)}")
-                    before = number
-        except (OSError, ToolFailed):
-            unread.append(place.name)
+            unread.append(files.place(name).name)
             continue
-        found += len(numbers)
-    return found, shown
+        found += each.count
+        shown += each.shown
+    return found, shown, 0

@@ -80,8 +80,8 @@ def _decoded(page: DownloadedPage) -> str:
 
 
 def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:
-    from bs4 import BeautifulSoup  # noqa: PLC0415 - 0.1 s that only a page pays
-    from markdownify import MarkdownConverter  # noqa: PLC0415 - as above
+    from bs4 import BeautifulSoup  # 0.1 s that only a page pays
+    from markdownify import MarkdownConverter
 
     def raise_if_stopped() -> None:
         if stopped():

@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
 from holdfast.system.threads import in_thread
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileCheck
@@ -29,8 +30,7 @@ from holdfast.tools.workspace.atomic_write import (
 from holdfast.tools.workspace.file_kinds import SNIFF, UTF_16, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.images import LARGEST_IMAGE_FILE, image, image_too_large, is_image
-from holdfast.tools.workspace.line_ends import crlf_rule
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, locate, open_regular, resolve
+from holdfast.tools.workspace.line_ends import with_line_ends
 
 _TEXT_MOST = 64_000
 _LINE_MOST = 2000
@@ -88,7 +88,8 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
     existing = read_existing(place)
     text = valid_unicode(content)
     if existing is None:
-        after, form_note = _in_the_form_of_the_project(place, text.encode())
+        after, ends = with_line_ends(place.anchor, place.path, text.encode())
+        form_note = f" Line ends: {ends}." if ends else ""
     else:
         after, form_note = _in_the_form_of(existing.content or b"", text.encode())
     if existing is not None and existing.content == after:
@@ -101,14 +102,6 @@ def write_plan(content: str, place: SafePath, title: str) -> Plan:
         return f"{action}: {len(after)} bytes (+{diff.added} -{diff.removed} lines).{form_note}{replaced}"
 
     return replacement(place, existing, after, title=title, describe=describe)
-
-
-def _in_the_form_of_the_project(place: SafePath, after: bytes) -> tuple[bytes, str]:
-    """Return the content of a new file with the line ends that the project asks for, and a sentence about them."""
-    if b"\n" not in after or b"\r\n" in after:
-        return after, ""
-    rule = crlf_rule(place.anchor, place.path)
-    return (after.replace(b"\n", b"\r\n"), f" Line ends: CRLF, as {rule} says.") if rule else (after, "")
 
 
 def _in_the_form_of(before: bytes, after: bytes) -> tuple[bytes, str]:
@@ -147,11 +140,6 @@ def check_change(root: Path, change: FileChange) -> FileCheck:
     if digest == change.after:
         return "after"
     return "before" if digest == change.before else "other"
-
-
-def holds_nul(file: BufferedReader) -> bool:
-    """Return whether a NUL is among the file's first bytes, which marks it as binary. Keeps the position."""
-    return b"\0" in os.pread(file.fileno(), SNIFF, 0)
 
 
 def read_lines(file: BufferedReader, keep: int, stop: threading.Event) -> Iterator[tuple[bytes, int]]:

@@ -22,7 +22,7 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<least>\d+)(?:,\d*)?\}
 
 def compile_pattern(pattern: str, *, ignore_case: bool) -> regex.Pattern[str]:
     """Return the compiled expression; raises `ToolFailed` if it is invalid or too large."""
-    import regex  # noqa: PLC0415 - 20 ms at import, needed only by a search
+    import regex  # 20 ms at import, needed only by a search
 
     if expanded_size(pattern) > LARGEST:
         shown = escape_newlines(pattern)

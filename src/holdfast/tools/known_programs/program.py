@@ -30,34 +30,37 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     passes: tuple[str, ...] = ()
 
 
-def known_program(  # noqa: PLR0913 - a row of a table
-    names: str,
-    source: str,
-    options: str = "",
-    *,
-    values: str = "",
-    exact: str = "",
-    words: str = "",
-    single: bool = False,
-    tasks: bool = False,
-    closed: bool = False,
-    passes: str = "",
-) -> Program:
-    """Return a row of a table. `options` begins with all one-letter ones in one word with a dash."""
-    letters, _, rest = options.partition(" ") if options.startswith("-") else ("", "", options)
-    return Program(
-        names=tuple(names.split()),
-        source=source,
-        short=letters.removeprefix("-"),
-        values=values,
-        long=frozenset(map(spelt, rest.split())),
-        exact=frozenset(map(spelt, exact.split())),
-        words=frozenset(words.split()),
-        single=single,
-        tasks=tasks,
-        closed=closed,
-        passes=tuple(passes.split()),
-    )
+class ProgramRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the table. `options` begins with all one-letter ones in one word with a dash."""
+
+    names: str
+    source: str
+    options: str = ""
+    values: str = ""
+    exact: str = ""
+    words: str = ""
+    single: bool = False
+    tasks: bool = False
+    closed: bool = False
+    passes: str = ""
+
+    def program(self) -> Program:
+        """Return the program of the row."""
+        has_letters = self.options.startswith("-")
+        letters, _, rest = self.options.partition(" ") if has_letters else ("", "", self.options)
+        return Program(
+            names=tuple(self.names.split()),
+            source=self.source,
+            short=letters.removeprefix("-"),
+            values=self.values,
+            long=frozenset(map(spelt, rest.split())),
+            exact=frozenset(map(spelt, self.exact.split())),
+            words=frozenset(self.words.split()),
+            single=self.single,
+            tasks=self.tasks,
+            closed=self.closed,
+            passes=tuple(self.passes.split()),
+        )
 
 
 def spelt(option: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.confinement.entry import move_appeared
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Effect, RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
@@ -32,6 +33,7 @@ from holdfast.tools.process.supervisor_client import Supervisor
 from holdfast.tools.tool import ToolContext, ToolOutput
 
 if TYPE_CHECKING:
+    from holdfast.system.confinement.entry import LaunchFields
     from holdfast.tools.mcp.sdk.connection import ServerConnection
 
 _SERVERS = f"{SUPERVISOR}-servers"
@@ -71,6 +73,7 @@ class McpConnections:
         self._opening: dict[str, asyncio.Task[ServerConnection]] = {}
         self._starts: dict[str, list[float]] = {}
         self._logs: dict[str, str] = {}  # of servers that were ended
+        self._walls: dict[str, LaunchFields] = {}  # of those that are confined
         self._turns: dict[str, asyncio.Lock] = {}
         self._number = 0
 
@@ -108,7 +111,18 @@ class McpConnections:
                     f"MCP server {server!r} no longer says that {name!r} only reads. Nothing was sent. "
                     "Call it again: then it needs approval."
                 )
-            return await connection.call(tool.name, arguments, context)
+            return await self._settled(server, connection.call(tool.name, arguments, context))
+
+    async def _settled(self, server: str, running: Awaitable[ToolOutput]) -> ToolOutput:
+        """Return the output of a call, when what a confined server put where git would obey it has been moved away."""
+        moved: list[str] = []
+        try:
+            output = await running
+        finally:
+            if (wall := self._walls.get(server)) is not None:
+                moved = await in_daemon(lambda: move_appeared(wall))
+        lines = (f"[{path!r} appeared: git would take its settings from there. It was moved away.]" for path in moved)
+        return msgspec.structs.replace(output, text="\n".join((output.text, *lines))) if moved else output
 
     @asynccontextmanager
     async def _turn(self, server: str, stop: asyncio.Event) -> AsyncGenerator[None]:
@@ -142,7 +156,8 @@ class McpConnections:
 
     async def read(self, server: str, uri: str, context: ToolContext) -> ToolOutput:
         """Return a resource of a server, or without a URI what it has; raises `ToolFailed`."""
-        return await (await self._connected(server, context.stop)).read(uri, context)
+        connection = await self._connected(server, context.stop)
+        return await self._settled(server, connection.read(uri, context))
 
     async def prompt(self, server: str, name: str, arguments: Mapping[str, str], stop: asyncio.Event) -> str:
         """Return the text of a server's prompt; raises `ToolFailed`."""
@@ -260,12 +275,13 @@ class McpConnections:
         call = f"mcp-{self._folder.name}-{word}-{self._number}"
         command = ServerCommand(argv=(server.command, *server.args), env=server.env, cwd=str(cwd))
         if server.sandbox:
-            from holdfast.tools.server_sandbox import ServerSandbox, ServerStart  # noqa: PLC0415 - for a confined server
+            from holdfast.tools.server_sandbox import ServerSandbox, ServerStart
 
             sandbox = ServerSandbox(self._root, self._folder, contained=self._supervisor.contained)
             start = ServerStart(word=word, cwd=cwd, variables=server.env, hosts=server.network)
             wall = await in_daemon(lambda: sandbox.launch_fields(start, call=call))
             command = msgspec.structs.replace(command, wall=wall, hosts=server.network)
+            self._walls[server.name] = wall
         return await start_server(self._supervisor, command, call=call, folder=self._spool)
 
     async def close(self) -> None:
@@ -283,7 +299,7 @@ class McpConnections:
 def _connection_type() -> type[ServerConnection]:
     """Return the class, whose import loads the SDK; raises `ToolFailed` if it is not installed."""
     try:
-        from holdfast.tools.mcp.sdk.connection import ServerConnection  # noqa: PLC0415 - more than a second, when a server is needed
+        from holdfast.tools.mcp.sdk.connection import ServerConnection  # more than a second, when a server is needed
     except ImportError as error:
         raise ToolFailed(
             "MCP servers need the package 'mcp', which is not installed. Install it: pip install 'holdfast[mcp]'. "

@@ -159,19 +159,3 @@ def next_schemas(declared: Sequence[ToolSchema], servers: Sequence[McpServer], l
     known = (*others, *(each for name in names for each in mine[name]))
     more = (_READ,) if reads and not any(each.name == READ for each in constant) else ()
     return (*sorted(known, key=lambda each: each.name), *constant, *more)
-
-
-def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> str:
-    """Return the note for the model about new, changed and removed tools, "" if there are none."""
-    old, new = {each.name: each for each in before}, {each.name: each for each in after}
-    parts = (
-        ("new", [name for name in new if name not in old]),
-        ("changed", [name for name in new if name in old and new[name] != old[name]]),
-        ("not offered any more", [name for name in old if name not in new]),
-    )
-    changes = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
-    return (
-        f"[Note from holdfast: the tools of MCP servers have changed. {changes[:1].upper()}{changes[1:]}.]"
-        if changes
-        else ""
-    )

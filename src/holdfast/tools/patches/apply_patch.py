@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, as_tool_failure, resolve
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChange, FileSeen
 from holdfast.tools.builtin.declarations import PATCH_SCHEMA, PatchArguments
@@ -39,7 +40,7 @@ from holdfast.tools.workspace.atomic_write import (
 )
 from holdfast.tools.workspace.file_kinds import SNIFF
 from holdfast.tools.workspace.file_links import other_name
-from holdfast.tools.workspace.safe_paths import SafePath, as_tool_failure, resolve
+from holdfast.tools.workspace.line_ends import with_line_ends
 
 _MOST_FILES = 100
 
@@ -52,6 +53,8 @@ class _File(msgspec.Struct, kw_only=True):
     before: bytes | None
     digest: str | None
     now: bytes | None
+    ends: str = ""
+    """Words about its line ends, if they are not those of the patch."""
 
 
 class _Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +65,14 @@ class _Change(msgspec.Struct, frozen=True, kw_only=True):
     after: bytes | None
     diff: FileDiff
     before: bytes
+    ends: str = ""
 
     @property
     def summary(self) -> str:
         verb = "deleted" if self.after is None else "created" if self.change.before is None else "changed"
-        return f"{self.place.name}: {verb} (+{self.diff.added} -{self.diff.removed} lines)"
+        return f"{self.place.name}: {verb} (+{self.diff.added} -{self.diff.removed} lines)" + (
+            f", line ends: {self.ends}" if self.ends else ""
+        )
 
 
 class ApplyPatchTool:
@@ -163,7 +169,7 @@ def _apply_part(patch: FilePatch, file: _File, to: _File | None) -> tuple[str, .
         if file.now is not None:
             msg = f"File {name!r} exists already. Nothing was written. Use *** Update File, or *** Delete File first."
             raise ToolFailed(msg)
-        file.now = patch.content.encode()
+        file.now, file.ends = with_line_ends(file.place.anchor, file.place.path, patch.content.encode())
         return ()
     if file.now is None:
         if file.before is not None:
@@ -200,7 +206,14 @@ def _changes(files: Iterable[_File]) -> tuple[_Change, ...]:
             change = FileChange(path=file.place.name, before=file.digest, after=after)
             diff = file_diff(file.place.name, file.before or b"", file.now or b"")
             changes.append(
-                _Change(place=file.place, change=change, after=file.now, diff=diff, before=file.before or b"")
+                _Change(
+                    place=file.place,
+                    change=change,
+                    after=file.now,
+                    diff=diff,
+                    before=file.before or b"",
+                    ends=file.ends,
+                )
             )
     return tuple(changes)
 

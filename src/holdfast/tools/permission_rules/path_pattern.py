@@ -68,6 +68,6 @@ def _anchored(specifier: str, *, root: str, home: str, base: str) -> tuple[str, 
 
 @lru_cache(maxsize=512)
 def _spec(pattern: str) -> GitIgnoreSpec:
-    from holdfast.tools.workspace.gitignore import gitignore  # noqa: PLC0415 - for the first rule about a path
+    from holdfast.system.gitignore import gitignore
 
     return gitignore(f"\\{pattern}" if pattern.startswith("#") else pattern)

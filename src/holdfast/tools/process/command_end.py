@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -24,6 +24,9 @@ WALL_WORDS = 400
 """Bytes of the beginning and of the end of an output that the model reads."""
 LARGEST_OUTPUT = 4_000_000
 """Bytes of a file that are read; a spool has fewer."""
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class RefusedHost(msgspec.Struct, frozen=True):
@@ -43,12 +46,12 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="kind"):
 
     call: str
     cause: Literal["exit", "timeout", "stop", "signalled", "unguarded"]
-    status: int | None
+    status: Annotated[int, msgspec.Meta(ge=-255, le=255)] | None
     seconds: float
-    seen: int
+    seen: _Count
     unkept: str
-    leftovers: int
-    survivors: int
+    leftovers: _Count
+    survivors: _Count
     has_begun: bool = True
     refused: tuple[RefusedHost, ...] = ()
     wall: str = ""

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,9 @@ CONTAINERS = ("podman", "docker")
 SUPERVISOR = "keeper"
 """The name of a session's first supervisor; further ones are `keeper-NAME`."""
 SUPERVISOR_LOCK = f"{SUPERVISOR}.lock"
+
+LONGEST_ANSWER_LINE = 1 << 20
+"""Bytes of a line of the supervisor. The end of a command names up to 100 hosts, and files that were moved."""
 
 START = 10.0  # seconds for the supervisor to become ready
 _ALONE = 2.5  # seconds for it or its watchdog to end everything once the other has exited
@@ -88,7 +92,7 @@ def _is_over(descriptor: int) -> bool:
 
 
 class _Ready(msgspec.Struct):
-    pid: int
+    pid: Annotated[int, msgspec.Meta(gt=0, lt=1 << 31)]
 
 
 async def launch_supervisor(
@@ -111,15 +115,21 @@ async def launch_supervisor(
         process = await _spawn(folder / name, within)
         answers = process.stdout
         assert answers is not None
-        with contextlib.suppress(TimeoutError, ValueError, RecursionError):  # late, or no line of a supervisor
-            if ready := await asyncio.wait_for(answers.readline(), START):
-                pid = decode_json(ready, _Ready).pid
-                pids = _pair_within(process.pid, pid) if within else (process.pid, pid)
-                return Launched(process, answers, bool(within), _descriptors(pids))
+        if (pid := await ready_pid(answers)) is not None:
+            pids = _pair_within(process.pid, pid) if within else (process.pid, pid)
+            return Launched(process, answers, bool(within), _descriptors(pids))
         if process.returncode is None:
             process.kill()
         await process.wait()
     raise ToolFailed(f"The process that runs commands did not start. Nothing was run; {folder / name}.log may say why.")
+
+
+async def ready_pid(answers: asyncio.StreamReader) -> int | None:
+    """Return the pid in the first line of a supervisor, None if it is late, or if that is no line of a supervisor."""
+    with contextlib.suppress(TimeoutError, ValueError):
+        if line := await asyncio.wait_for(answers.readline(), START):
+            return decode_json(line, _Ready).pid
+    return None
 
 
 def _pair_within(program: int, supervisor: int) -> tuple[int, ...]:
@@ -161,6 +171,7 @@ async def _spawn(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Pro
                 cwd="/",
                 env=child_environment(os.environ),
                 start_new_session=True,
+                limit=LONGEST_ANSWER_LINE,
             )
         finally:
             os.close(log)

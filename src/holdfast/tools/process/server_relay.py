@@ -54,7 +54,6 @@ _LENGTH = 8  # bytes of the number that says how many follow
 NOT_RUN = 127
 _NO_WALL = 126
 _REPORTS_WITHIN = 1.0
-_REPORT_MOST = 65_536
 
 
 def main() -> None:
@@ -103,13 +102,13 @@ def _wall_of(request: ServerToRun) -> tuple[Wall | None, ProxyProcess | None]:
     fields = request["wall"]
     if fields is None:
         return None, None
-    from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined server
+    from holdfast.system.confinement.entry import prepare_wall
 
     try:
         wall = prepare_wall(fields)
         if wall.channel < 0:
             return wall, None
-        from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - likewise
+        from holdfast.system.confinement.network.proxy_process import start_proxy
 
         return wall, start_proxy(wall, hosts=request["hosts"])  # before the server: without its proxy it is not run
     except (OSError, ValueError) as error:
@@ -119,15 +118,17 @@ def _wall_of(request: ServerToRun) -> tuple[Wall | None, ProxyProcess | None]:
 
 def _copy_refusals(proxy: ProxyProcess) -> Thread:
     """Copy what the proxy refuses to the server's stderr, once for each host, as soon as it does. After every fork."""
-    from threading import Thread  # noqa: PLC0415 - for a server that reaches the network
+    from threading import Thread
+
+    from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals
 
     def copy() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's, which waits
         unread = b""
-        while data := os.read(proxy.report, _REPORT_MOST):
+        while data := os.read(proxy.report, REPORT_MOST):
             *lines, unread = (unread + data).split(b"\n")
-            for line in lines:
-                refused = json.loads(line)
+            unread = unread[:REPORT_MOST]
+            for refused in refusals(b"".join(line + b"\n" for line in lines)):
                 _report_line(
                     f"The sandbox refused to connect to {refused['host']}:{refused['port']} ({refused['why']})."
                 )
@@ -139,7 +140,7 @@ def _copy_refusals(proxy: ProxyProcess) -> Thread:
 
 def _let_begin(wall: Wall) -> None:
     """Let the server begin, now that all that ends it is in place."""
-    from holdfast.system.confinement.entry import let_begin  # noqa: PLC0415 - for a confined server
+    from holdfast.system.confinement.entry import let_begin
 
     wall.close_inside()
     if wall.ready >= 0:
@@ -148,7 +149,7 @@ def _let_begin(wall: Wall) -> None:
 
 def _report_end(wall: Wall) -> None:
     """Write to the server's stderr if it never began, and what it put where git would obey it."""
-    from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined server
+    from holdfast.system.confinement.entry import close_wall, move_appeared
 
     if not close_wall(wall):
         _report_line("Its sandbox could not be built: see above. The server was not started.")
@@ -179,7 +180,7 @@ def _exec_server(request: ServerToRun, connection: socket.socket, wall: Wall | N
         os.dup2(connection.fileno(), 0)
         os.dup2(connection.fileno(), 1)
         if wall is not None:
-            from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined server
+            from holdfast.system.confinement.entry import enter_wall
 
             enter_wall(wall, argv)
         os.execvpe(argv[0], argv, {**os.environ, **request["env"]})  # noqa: S606 - the command of a server is a program, not a line for a shell

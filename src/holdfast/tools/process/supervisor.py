@@ -175,11 +175,11 @@ class SupervisorLoop:
             fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
             if (fields := request.get("wall")) is not None:
-                from holdfast.system.confinement.entry import prepare_wall  # noqa: PLC0415 - for a confined command
+                from holdfast.system.confinement.entry import prepare_wall
 
                 wall = prepare_wall(fields)
                 if wall.channel >= 0:  # before the command: without its proxy it is not run
-                    from holdfast.system.confinement.network.proxy_process import start_proxy  # noqa: PLC0415 - likewise
+                    from holdfast.system.confinement.network.proxy_process import start_proxy
 
                     proxy = start_proxy(wall, hosts=request["hosts"])
             pid = os.fork()
@@ -187,7 +187,7 @@ class SupervisorLoop:
             for fd in fds:
                 os.close(fd)
             if proxy is not None:
-                from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - likewise
+                from holdfast.system.confinement.network.proxy_process import stop_proxy
 
                 stop_proxy(proxy)
             if wall is not None:
@@ -221,7 +221,7 @@ class SupervisorLoop:
             for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
                 os.dup2(source, fd)
             if wall is not None:
-                from holdfast.system.confinement.entry import enter_wall  # noqa: PLC0415 - for a confined command
+                from holdfast.system.confinement.entry import enter_wall
 
                 enter_wall(wall, [SHELL, "-c", request["command"]])
             os.chdir(request["cwd"])
@@ -239,7 +239,7 @@ class SupervisorLoop:
                 self._close_pipe(command)
 
     def _let_begin(self, wall: Wall) -> None:
-        from holdfast.system.confinement.entry import let_begin  # noqa: PLC0415 - for a confined command
+        from holdfast.system.confinement.entry import let_begin
 
         ready = wall.ready
         if let_begin(wall):
@@ -329,7 +329,7 @@ class SupervisorLoop:
         }
         ended |= {"seconds": time.monotonic() - command.started, "seen": command.seen, "unkept": command.spool.error}
         if command.wall is not None:
-            from holdfast.system.confinement.entry import close_wall, move_appeared  # noqa: PLC0415 - for a confined command
+            from holdfast.system.confinement.entry import close_wall, move_appeared
 
             with contextlib.suppress(KeyError, ValueError):  # it waits for nothing, or not any more
                 self.selector.unregister(command.wall.ready)
@@ -345,7 +345,7 @@ class SupervisorLoop:
         del self.commands[command.call]
 
     def _stop_proxy(self, command: SupervisedCommand) -> None:
-        from holdfast.system.confinement.network.proxy_process import stop_proxy  # noqa: PLC0415 - for a network
+        from holdfast.system.confinement.network.proxy_process import stop_proxy
 
         if command.proxy is not None:
             command.refused = stop_proxy(command.proxy)

@@ -51,6 +51,14 @@ def forget(spool: Path) -> None:
                 remove_entry(path)
 
 
+def captured_output(spool: Path, program: str) -> bytes:
+    """Return the beginning of what a program printed into its live output; raises `ToolFailed` if that is no file."""
+    try:
+        return read_regular_file(spool, CAPTURE_MOST)
+    except OSError as error:
+        raise ToolFailed(f"The output of command {program!r} could not be read: {error}. Try again.") from error
+
+
 def remove_entry(path: Path) -> None:
     """Delete an entry of the folder for live output; a folder in the background, as it may be large. Never raises."""
     try:
@@ -66,6 +74,9 @@ def _remove_folder(path: Path) -> None:
         delete_tree(path)
 
 
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
 class _Refused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind"):
     """The command was not started."""
 
@@ -77,8 +88,8 @@ class _Started(msgspec.Struct, frozen=True, tag="started", tag_field="kind"):
     """The command runs as this process; as in `holdfast.tool_calls.ProcessId`."""
 
     call: str
-    pid: int
-    start: int
+    pid: _Number
+    start: _Number
     boot: str
 
 
@@ -87,7 +98,7 @@ class _Live(msgspec.Struct, frozen=True, tag="live", tag_field="kind"):
 
     call: str
     size: Annotated[int, msgspec.Meta(ge=0, le=MOST_LIVE)]
-    dropped: int
+    dropped: _Number
 
 
 _NO_MESSAGE = (
@@ -99,8 +110,8 @@ _NO_MESSAGE = (
 )
 """What reading a message raises when no further one can be read."""
 _decoder = json_decoder(_Refused | _Started | _Live | CommandEnded)
-_Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded | None
-"""What a running command can receive; None means that the supervisor died."""
+Received = tuple[_Live, bytes] | _Refused | _Started | CommandEnded
+"""What a running command can receive."""
 
 
 class Supervisor:
@@ -116,7 +127,7 @@ class Supervisor:
         self._process: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[asyncio.subprocess.Process] | None = None
-        self._waiting: dict[str, asyncio.Queue[_Received]] = {}
+        self._waiting: dict[str, asyncio.Queue[Received | None]] = {}  # None: the supervisor died
         self._overdue: dict[str, asyncio.TimerHandle] = {}
         self._within = False  # it has its own PID namespace
         self.contained = False
@@ -233,9 +244,7 @@ class Supervisor:
             )
             if done.cause in ("lost", "signalled", "unguarded"):
                 raise ToolFailed(f"Command {argv[0]!r} was interrupted: the process that ran it died. Try again.")
-            output = read_regular_file(spool, CAPTURE_MOST)
-        except OSError as error:
-            raise ToolFailed(f"The output of command {argv[0]!r} could not be read: {error}. Try again.") from error
+            output = captured_output(spool, argv[0])
         finally:
             forget(spool)
         return done.code if done.code is not None else -(done.signal or 0), output
@@ -275,13 +284,11 @@ class Supervisor:
 
         If root's command writes into the pipe, what follows cannot be told from messages, so that is the end, too.
         """
-        answers, exited = started.answers, asyncio.create_task(started.both_ended())
-        with contextlib.suppress(*_NO_MESSAGE):
-            while True:
-                message = _decoder.decode(await answers.readuntil(b"\n"))
-                item = (message, await answers.readexactly(message.size)) if isinstance(message, _Live) else message
-                if message.call in self._waiting:
-                    self._waiting[message.call].put_nowait(item)
+        exited = asyncio.create_task(started.both_ended())
+        while (received := await next_message(started.answers)) is not None:
+            call, item = received
+            if call in self._waiting:
+                self._waiting[call].put_nowait(item)
         self._process = None
         if started.process.stdin is not None:
             started.process.stdin.close()  # ends it if it lives; without a reader it would stay open with this loop
@@ -300,6 +307,15 @@ class Supervisor:
         """Write a request. If the supervisor has exited, the missing answer shows it."""
         if process.stdin is not None and not process.stdin.is_closing():
             process.stdin.write(msgspec.json.encode(request) + b"\n")
+
+
+async def next_message(answers: asyncio.StreamReader) -> tuple[str, Received] | None:
+    """Return the call of the supervisor's next message and the message, None if no further one can be read."""
+    with contextlib.suppress(*_NO_MESSAGE):
+        message = _decoder.decode(await answers.readuntil(b"\n"))
+        live = isinstance(message, _Live)
+        return message.call, (message, await answers.readexactly(message.size)) if live else message
+    return None
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

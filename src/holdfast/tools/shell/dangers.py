@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word
-from holdfast.tools.shell.parse import parse_command
+from holdfast.tools.shell.parse import parse_script
 from holdfast.tools.shell.read_only import HARMLESS_TARGETS
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "perl", "ruby", "php"})
@@ -129,10 +129,10 @@ def _words_dangers(words: tuple[Word, ...], nested: int) -> Iterator[str]:  # no
 
 def _inner_dangers(name: str, words: tuple[Word, ...], nested: int) -> Iterator[str]:
     if name == "eval":
-        yield from _line_dangers(parse_command(" ".join(word.text for word in words[1:])), nested + 1)
+        yield from _line_dangers(parse_script(" ".join(word.text for word in words[1:])), nested + 1)
     for option, script in pairwise(words):
         if re.fullmatch(r"-[a-z]*c", option.text) and script.fixed:
-            yield from _line_dangers(parse_command(script.text), nested + 1)
+            yield from _line_dangers(parse_script(script.text), nested + 1)
 
 
 def _behind_options(texts: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
@@ -47,8 +47,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter  # noqa: PLC0415 - 12 ms, when the first command is judged
-    import tree_sitter_bash  # noqa: PLC0415 - likewise
+    import tree_sitter  # 12 ms, when the first command is judged
+    import tree_sitter_bash
 
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
@@ -70,6 +70,12 @@ def parse_command(text: str) -> CommandLine:
     except _TooManyError:
         reading.unclear = _TOO_MANY
     return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines), tuple(reading.loops))
+
+
+@lru_cache(maxsize=4)
+def parse_script(text: str) -> CommandLine:
+    """Return what `parse_command` does, for a script within a command: all that look into it ask in turn."""
+    return parse_command(text)
 
 
 def _surely_too_many(source: bytes) -> bool:

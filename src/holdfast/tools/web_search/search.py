@@ -84,7 +84,7 @@ def _service_name(backend: SearchBackend) -> str:
 
 def _search(backend: SearchBackend, query: str, count: int, until: float, stop: threading.Event) -> ToolOutput:
     """Return the results; raises `ToolFailed`, with no message that has the key."""
-    import httpx2  # noqa: PLC0415 - 0.2 s that only a search pays
+    import httpx2  # 0.2 s that only a search pays
 
     key = _key(backend)
     prepared = search_request(backend, key, query, count)

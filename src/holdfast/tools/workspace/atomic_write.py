@@ -17,13 +17,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.text import valid_unicode
-from holdfast.tool_calls import FileChange, FileSeen
-from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
-from holdfast.tools.truncation import escape_newlines
-from holdfast.tools.workspace.file_kinds import SNIFF
-from holdfast.tools.workspace.file_links import other_name
-from holdfast.tools.workspace.safe_paths import (
+from holdfast.system.safe_paths import (
     SafePath,
     as_tool_failure,
     locate,
@@ -32,21 +26,33 @@ from holdfast.tools.workspace.safe_paths import (
     open_regular_in,
     resolve,
 )
+from holdfast.text import valid_unicode
+from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.tools.tool import Plan, TellingFailure, ToolContext, ToolOutput, Workspace
+from holdfast.tools.truncation import escape_newlines
+from holdfast.tools.workspace.file_kinds import SNIFF
+from holdfast.tools.workspace.file_links import other_name
 
 LARGEST_FILE = 10_000_000
-"""The largest file, in bytes, whose content is held in memory, compared and edited."""
+"""The largest file, in bytes, that is held in memory as text, compared and patched."""
+
+LARGEST_EDITED_FILE = 64_000_000
+"""The largest file, in bytes, that is edited: it is held in memory four times, as bytes and text, before and after."""
 
 LARGEST_REPLACED = 100_000_000
 """The largest file, in bytes, that may be replaced. It is hashed in full, and again after a crash."""
 
 
+_AROUND = 5
+_PIECE = 1 << 16
 _DIFF_LINES = 2000  # difflib's worst case is quadratic
 
 
 class ExistingFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than LARGEST_FILE."""
+    """A file as it is now: `digest` is the SHA-256 of all of it, `content` None if it is larger than was asked for."""
 
     digest: str
+    size: int
     content: bytes | None
 
 
@@ -68,8 +74,11 @@ def refuse_private(place: SafePath, private: tuple[Path, ...]) -> None:
         raise ToolFailed(msg)
 
 
-def read_existing(place: SafePath) -> ExistingFile | None:
-    """Return the file, or None if there is none; raises `ToolFailed` if it cannot be replaced."""
+def read_existing(place: SafePath, *, most: int = LARGEST_FILE) -> ExistingFile | None:
+    """Return the file, with its content if that has at most so many bytes, or None if there is none.
+
+    Raises `ToolFailed` if it cannot be replaced.
+    """
     if place.outside is None and ".git" in (part.lower() for part in place.parts):
         # A hook or a config written there would run without approval.
         msg = f"File {place.name!r} is internal to git and cannot be changed. Use git with bash."
@@ -87,11 +96,12 @@ def read_existing(place: SafePath) -> ExistingFile | None:
                 if not status.st_mode & 0o222:
                     msg = f"File {place.name!r} is read-only. Use bash to change its mode."
                     raise ToolFailed(msg)
-                content = file.read(LARGEST_FILE + 1)
-                if len(content) <= LARGEST_FILE:
-                    return ExistingFile(digest=_sha256(content), content=content)
+                content = file.read(most + 1)
+                if len(content) <= most:
+                    return ExistingFile(digest=_sha256(content), size=len(content), content=content)
                 file.seek(0)
-                return ExistingFile(digest=hashlib.file_digest(file, "sha256").hexdigest(), content=None)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                return ExistingFile(digest=digest, size=status.st_size, content=None)
         except FileNotFoundError:
             return None
 
@@ -102,7 +112,8 @@ def replacement(
     """Return the plan that makes `after` the file's content. `describe` makes the result text from the diff."""
     digest = _sha256(after)
     change = FileChange(path=place.name, before=None if existing is None else existing.digest, after=digest)
-    diff = file_diff(place.name, b"" if existing is None else existing.content, after)
+    shown = None if existing is None else existing.content
+    diff = file_diff(place.name, b"" if existing is None else shown, after)
 
     async def run(context: ToolContext) -> ToolOutput:
         status = replace(place, change, after, call=context.call)
@@ -115,7 +126,7 @@ def replacement(
         detail=diff.text,
         outside=place.outside,
         change=change,
-        originals=() if existing is None or existing.content is None else (existing.content,),
+        originals=() if shown is None or len(shown) > LARGEST_FILE else (shown,),
         run=run,
     )
 
@@ -256,8 +267,14 @@ def _sha256(content: bytes) -> str:
 
 
 def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
-    """Return the diff of a file; `before` is None if it is too large to show."""
-    if before is None or len(after) > LARGEST_FILE:
+    """Return the diff of a file; `before` is None if it is too large to show.
+
+    Of a large file only the part that changes is taken apart into lines.
+    """
+    skipped = 0
+    if before is not None and max(len(before), len(after)) > LARGEST_FILE:
+        before, after, skipped = _changed_part(before, after)
+    if before is None or max(len(before), len(after)) > LARGEST_FILE:
         return FileDiff(text=f"{name} is too large to show the changes.", added=0, removed=0)
     if b"\0" in before[:SNIFF]:
         return FileDiff(
@@ -270,13 +287,14 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
     a, b = old[first : len(old) - max(0, end - 3)], new[first : len(new) - max(0, end - 3)]
     shown = [f"--- {escape_newlines(name)}\n", f"+++ {escape_newlines(name)}\n"]
     if a and b and max(len(a), len(b)) > _DIFF_LINES:  # not compared, but shown: the user approves all of it
-        shown += _replace_hunk(old[start : len(old) - end], new[start : len(new) - end], start + 1)
+        shown += _replace_hunk(old[start : len(old) - end], new[start : len(new) - end], skipped + start + 1)
         removed, added = len(old) - start - end, len(new) - start - end
         return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
     added = removed = 0
     for group in difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(3):
         i, j = group[0][1], group[0][3]
-        shown.append(f"@@ -{first + i + 1},{group[-1][2] - i} +{first + j + 1},{group[-1][4] - j} @@\n")
+        at = skipped + first + 1
+        shown.append(f"@@ -{at + i},{group[-1][2] - i} +{at + j},{group[-1][4] - j} @@\n")
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 shown += [f" {line}" for line in a[i1:i2]]
@@ -285,6 +303,33 @@ def file_diff(name: str, before: bytes | None, after: bytes) -> FileDiff:
             removed += i2 - i1
             added += j2 - j1
     return FileDiff(text=valid_unicode("".join(shown)), added=added, removed=removed)
+
+
+def _changed_part(before: bytes, after: bytes) -> tuple[bytes, bytes, int]:
+    """Return what differs, as whole lines with those around it, and how many lines of both are before that."""
+    same = _same_bytes(before, after, from_end=False)
+    start = same
+    for _ in range(_AROUND):
+        start = before.rfind(b"\n", 0, max(0, start - 1)) + 1
+    rest = memoryview(before)[same:], memoryview(after)[same:]
+    end = len(before) - _same_bytes(*rest, from_end=True)
+    moved = len(after) - len(before)
+    for _ in range(_AROUND):
+        end = before.find(b"\n", end) + 1 or len(before)
+    return before[start:end], after[start : end + moved], before.count(b"\n", 0, start)
+
+
+def _same_bytes(a: bytes | memoryview, b: bytes | memoryview, *, from_end: bool) -> int:
+    """Return how many bytes at the beginning, or at the end, are the same."""
+    least, same, piece = min(len(a), len(b)), 0, _PIECE
+    while piece:
+        while same + piece <= least:
+            one, two = (len(a) - same - piece, len(b) - same - piece) if from_end else (same, same)
+            if a[one : one + piece] != b[two : two + piece]:
+                break
+            same += piece
+        piece //= 2
+    return same
 
 
 def _replace_hunk(old: list[str], new: list[str], first: int) -> list[str]:

@@ -17,6 +17,7 @@ import msgspec
 from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.workspace.git_repository import StartsPrograms, read_repositories
 from holdfast.tools.workspace.program_files import chosen_elsewhere, program_file
+from holdfast.tools.workspace.real_paths import LinksFollowed, real_path
 
 MOST_NAMES = 2_000
 """The most names that a pattern may match, and ten times as many may be read; with more, they are unknown."""
@@ -116,61 +117,16 @@ def disk_surroundings(*, is_confined: bool = False) -> Surroundings:
     With `is_confined`, what only reads runs inside a wall: then a shim of a program may stand for it.
     """
     name_count = [0]
-    folders: dict[str, str] = {}
+    links = LinksFollowed()
     beginnings: dict[tuple[str, ...], tuple[str, ...]] = {}
     return Surroundings(
-        real=lambda path: _real_below(path, folders),
+        real=links.real,
         matches=lambda pattern: _matches(pattern, name_count, beginnings),
         below=_below,
         program=program_file,
         chosen=(lambda _name, _folder: "") if is_confined else chosen_elsewhere,
         repositories=read_repositories,
     )
-
-
-def _real_below(path: str, folders: dict[str, str]) -> str:
-    """Return what `_real` does; where many files lie in one folder, its own links are followed once."""
-    folder, _, name = path.rpartition("/")
-    if not folder or name in ("", ".", ".."):
-        return _real(path)
-    if folder not in folders:
-        folders[folder] = _real(folder)
-    if (found := folders[folder]) == "/proc" or found.startswith("/proc/"):
-        return _real(path)
-    return _real(f"{found.rstrip('/')}/{name}", name_alone=True)
-
-
-def _real(path: str, *, name_alone: bool = False) -> str:
-    """Return where a path leads; behind `/proc` it leads elsewhere for every process, so there it is left as it is."""
-    waiting = path.split("/")[::-1]
-    found, followed = "", 0
-    if name_alone and path != "/proc":  # of a path whose folder is real, only the last name may be a link
-        found, _, name = path.rpartition("/")
-        waiting = [name]
-    while waiting:
-        part = waiting.pop()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            found = found.rpartition("/")[0]
-            continue
-        here = f"{found}/{part}"
-        if here == "/proc":
-            return "/".join((here, *reversed(waiting))).rstrip("/")
-        try:
-            to = os.readlink(here)  # noqa: PTH115 - a Path would drop `.` and slashes
-        except (OSError, ValueError):
-            found = here
-            continue
-        followed += 1
-        if followed > _MOST_LINKS:
-            return here  # the kernel finds nothing there
-        found = "" if to.startswith("/") else found
-        waiting += to.split("/")[::-1]
-    return found or "/"
-
-
-_MOST_LINKS = 64
 
 
 def _matches(
@@ -233,7 +189,7 @@ def _below(folder: str, through_links: bool) -> Below:  # noqa: FBT001 - of a lo
                     if count > MOST_BELOW or len(links) > _LINKS:
                         return Below(tuple(files), tuple(links), is_complete=False, seen_names=count)
                     if entry.is_symlink():
-                        links.append(_real(entry.path))
+                        links.append(real_path(entry.path))
                         rules += links[-1:] if entry.name.endswith("ignore") else []
                     elif entry.is_dir(follow_symlinks=False) and (through_links or entry.name not in _INSTALLED):
                         waiting.append(entry.path)

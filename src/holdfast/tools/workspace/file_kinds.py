@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from io import BufferedReader
+
 from holdfast.tools.truncation import beginning
 
 SNIFF = 8192
@@ -31,3 +34,8 @@ def binary_kind(head: bytes) -> str | None:
         return guess
     text = beginning(head)
     return guess if text.count("\ufffd") > _FOREIGN_MOST * len(text) else None
+
+
+def holds_nul(file: BufferedReader) -> bool:
+    """Return whether a NUL is among the file's first bytes, which marks it as binary. Keeps the position."""
+    return b"\0" in os.pread(file.fileno(), SNIFF, 0)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.system.safe_paths import SafePath
 from holdfast.tools.workspace.autorun_files import runs_by_itself
-from holdfast.tools.workspace.safe_paths import SafePath
 
 _USUAL = (".git/hooks", ".githooks", ".husky", ".github", ".github/workflows", ".vscode", ".claude", ".cursor")
 

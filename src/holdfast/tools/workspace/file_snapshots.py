@@ -8,8 +8,8 @@ from io import BufferedReader
 from pathlib import Path
 
 from holdfast.errors import ToolFailed
+from holdfast.system.safe_paths import SafePath, locate, open_regular
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.workspace.safe_paths import SafePath, locate, open_regular
 
 LARGEST_HASHED = 10_000_000
 """Files up to this size in bytes are compared by content, larger ones by size and time."""

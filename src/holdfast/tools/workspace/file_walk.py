@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from holdfast.errors import ToolFailed
+from holdfast.system.gitignore import gitignore
+from holdfast.system.safe_paths import SafePath, open_folder, open_regular_in
 from holdfast.system.user_directories import holds_keys
-from holdfast.tools.workspace.gitignore import gitignore
-from holdfast.tools.workspace.safe_paths import SafePath, open_folder, open_regular_in
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -51,10 +51,13 @@ class Rules(msgspec.Struct, frozen=True):
         return Rules((*self.specs, (lead, gitignore(text))))
 
 
-def walk(root: Path, start: SafePath, *, stop: threading.Event, unread: list[str]) -> Iterator[WalkedFile]:
+def walk(
+    root: Path, start: SafePath, *, stop: threading.Event, unread: list[str], depth: int | None = None
+) -> Iterator[WalkedFile]:
     """Yield what is beneath the folder `start`, sorted by name, files before the content of folders.
 
-    Unreadable folders are added to `unread`; an unreadable `start` raises `OSError`.
+    Not deeper than `depth` names, if given. Unreadable folders are added to `unread`; an unreadable `start` raises
+    `OSError`.
     """
     lead, rules = _inherited(root if start.outside is None else start.path, start.path)
     pending = [("", rules)]
@@ -73,7 +76,7 @@ def walk(root: Path, start: SafePath, *, stop: threading.Event, unread: list[str
                     entry = _entry(below, item)
                     if entry is None or inner.ignores(lead + entry.name + "/" * (entry.kind == "folder")):
                         continue
-                    if entry.kind == "folder":
+                    if entry.kind == "folder" and (depth is None or entry.name.count("/") + 1 < depth):
                         folders.append((entry.name + "/", inner))
                     yield entry
         except OSError:

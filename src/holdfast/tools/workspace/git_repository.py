@@ -37,7 +37,8 @@ _MOST_ALTERNATES = 16
 
 _HEAD = re.compile(rb"ref: refs/.+|[0-9a-f]{40}|[0-9a-f]{64}", re.DOTALL)
 _WORK_TREE = re.compile(r"^[ \t]*worktree = ([^\s\"\\#;]+)$", re.MULTILINE)
-_MODULE = b"\x00\x00\xe0\x00"  # the mode of a submodule in the index
+MODULE = b"\x00\x00\xe0\x00"
+"""The mode of a submodule in the index."""
 _NAME_AFTER = (38, 40, 50, 52)  # bytes from there to its name: with short and long hashes, with and without more flags
 
 
@@ -130,11 +131,11 @@ def _modules(git_folder: Path, common: Path, place: Path) -> Iterator[_Repositor
     if not index.is_file():
         return
     listed = _bytes(index, LARGEST_INDEX)
-    if _MODULE not in listed:
+    if MODULE not in listed:
         return
     if listed[4:8] not in {b"\0\0\0\2", b"\0\0\0\3"}:  # later ones shorten the names
         raise ValueError(listed[4:8])
-    for found in re.finditer(re.escape(_MODULE), listed):
+    for found in re.finditer(re.escape(MODULE), listed):
         for after in _NAME_AFTER:
             start = found.start() + after
             name = listed[start : max(start, listed.find(b"\0", start))]

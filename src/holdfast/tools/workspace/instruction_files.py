@@ -14,13 +14,13 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.git import repository
+from holdfast.system.safe_paths import as_tool_failure, locate, open_regular, resolve
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.tool import Instruction
 from holdfast.tools.truncation import beginning, escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
-from holdfast.tools.workspace.safe_paths import as_tool_failure, locate, open_regular, resolve
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The file names. In each folder the first that exists counts."""
@@ -85,7 +85,7 @@ def _read(root: Path, path: Path, *, within: Path | None) -> _Found:
 
 def _is_for_readers(path: Path) -> bool:
     """Return whether a link in a repository may lead to the file (resolved): by its name, and not to a secret."""
-    from holdfast.system.secret_files import holds_secrets  # noqa: PLC0415 - for a link, which few have
+    from holdfast.system.secret_files import holds_secrets
 
     name = path.name.lower()
     return (name in LINKED_NAMES or name.endswith(LINKED_ENDINGS)) and not holds_secrets(str(path))

@@ -36,6 +36,14 @@ def crlf_rule(root: Path, file: Path) -> str:
     return ""
 
 
+def with_line_ends(root: Path, file: Path, content: bytes) -> tuple[bytes, str]:
+    """Return the content of a new `file` with the line ends that its project asks for, and words about them."""
+    if b"\n" not in content or b"\r\n" in content:
+        return content, ""
+    rule = crlf_rule(root, file)
+    return (content.replace(b"\n", b"\r\n"), f"CRLF, as {rule} says") if rule else (content, "")
+
+
 def _editor_config(text: str, parts: tuple[str, ...]) -> tuple[str, bool]:
     """Return the line ends that an `.editorconfig` gives a file below its folder, "" for none; if it is the root."""
     ends, fits, is_root = "", False, False

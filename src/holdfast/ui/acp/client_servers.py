@@ -56,13 +56,14 @@ def client_servers(entries: Sequence[object]) -> tuple[McpServer, ...]:
             raise RpcError(INVALID_PARAMS, f"MCP server {place} cannot be used: {why}. Fix its settings.")
     words: dict[str, str] = {}
     for server in servers:
-        known = words.setdefault(server_word(server.name).lower(), server.name)
-        if known != server.name:
+        word = server_word(server.name).lower()
+        if word in words:
             raise RpcError(
                 INVALID_PARAMS,
-                f"MCP servers {known!r} and {server.name!r} cannot be used together: their tools would have the same "
-                "names. Rename one of them.",
+                f"MCP servers {words[word]!r} and {server.name!r} cannot be used together: their tools would have the "
+                "same names. Rename one of them.",
             )
+        words[word] = server.name
     return servers
 
 

@@ -202,7 +202,7 @@ class EditorMethods:
     # --- sessions -----------------------------------------------------------------------------------------------
 
     async def _new(self, request: RequestId, params: NewParams) -> None:
-        from holdfast.ui.acp.session_start import client_offer, new_session  # noqa: PLC0415 - `initialize` is answered before
+        from holdfast.ui.acp.session_start import client_offer, new_session
 
         offer = client_offer(params.mcp_servers, params.additional_directories)
         session = self._add_session(await new_session(self._arguments, self._environ, params.cwd, offer))
@@ -232,7 +232,7 @@ class EditorMethods:
             raise RpcError(INTERNAL_ERROR, message, data={"busy": True})
 
     async def _open_existing(self, params: ExistingParams) -> EditorSession:
-        from holdfast.ui.acp.session_start import client_offer, existing_session  # noqa: PLC0415 - as above
+        from holdfast.ui.acp.session_start import client_offer, existing_session
 
         offer = client_offer(params.mcp_servers, params.additional_directories)
         started = existing_session(self._arguments, self._environ, params.session_id, params.cwd, offer)
@@ -241,7 +241,7 @@ class EditorMethods:
         return session
 
     def _add_session(self, started: StartedSession) -> EditorSession:
-        from holdfast.ui.acp.editor_session import EditorSession  # noqa: PLC0415 - as above
+        from holdfast.ui.acp.editor_session import EditorSession
 
         try:
             session = EditorSession(
@@ -267,7 +267,7 @@ class EditorMethods:
 
     async def _delete(self, request: RequestId, params: SessionParams) -> None:
         """Move a session to the trash. If it is open here, it is stopped and closed first."""
-        from holdfast.ui.acp.session_start import find_exact  # noqa: PLC0415 - as above
+        from holdfast.ui.acp.session_start import find_exact
 
         session_id, catalog = params.session_id, Catalog(homes(self._environ).sessions)
         if session_id in self._opening:

@@ -32,6 +32,7 @@ from holdfast.providers.registry import split
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
+from holdfast.tools.workspace.images import named_images
 from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
 from holdfast.ui.acp.display.session_updates import SessionUpdates, replayed_updates
 from holdfast.ui.acp.display.turn_display import OUTPUT_TAIL, TurnDisplay
@@ -45,7 +46,6 @@ from holdfast.ui.acp.questions.client_questions import ClientQuestions
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
 from holdfast.ui.acp.turn_answer import stop_reason
-from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.startup.run_options import RunOptions
 
@@ -211,9 +211,9 @@ class EditorSession:
         if resumes:
             turn = asyncio.ensure_future(self._resumed())
         else:
-            mentioned = attached_images(
-                self._agent, text, lambda why: self._display.show(self._updates.note(why, "warning"))
-            )
+            mentioned, wrong = named_images(text, self._session.cwd)
+            for why in wrong:
+                self._display.show(self._updates.note(why, "warning"))
             if prompt.stop is not None and text.startswith("/mcp__"):
                 return "end_turn"  # the server was not asked
             written = await self._session.toolbox.expand_prompt(text)

@@ -39,7 +39,7 @@ def command_parser() -> Parser:
 
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Serve until the client closes its end, or until a signal. Return the exit code. Raise `UsageError`."""
-    from holdfast.ui.acp.editor_methods import EditorArguments  # noqa: PLC0415 - the parser's --help needs no loop
+    from holdfast.ui.acp.editor_methods import EditorArguments  # the parser's --help needs no loop
 
     arguments = command_parser().parse_args(argv, namespace=EditorArguments())
     if arguments.cwd is not None:
@@ -50,14 +50,14 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
 
 def _serve(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int, lines_out: int) -> int:
-    import asyncio  # noqa: PLC0415 - after standard output is moved
-    import contextlib  # noqa: PLC0415 - likewise
-    import signal  # noqa: PLC0415 - likewise
+    import asyncio  # after standard output is moved
+    import contextlib
+    import signal
 
-    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
-    from holdfast.ui.acp.editor_methods import EditorMethods  # noqa: PLC0415 - likewise
-    from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, EditorConnection, LineWriter  # noqa: PLC0415 - likewise
-    from holdfast.ui.headless.input_reader import LineReader  # noqa: PLC0415 - likewise
+    from holdfast.agent.stop_cause import StopCause
+    from holdfast.ui.acp.editor_methods import EditorMethods
+    from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, EditorConnection, LineWriter
+    from holdfast.ui.headless.input_reader import LineReader
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()

@@ -42,7 +42,7 @@ def client_offer(servers: Sequence[object] | None, folders: Sequence[str] | None
     further = further_folders(folders or ())
     if not servers:
         return ClientOffer(folders=further)
-    from holdfast.ui.acp.client_servers import client_servers  # noqa: PLC0415 - if there are servers
+    from holdfast.ui.acp.client_servers import client_servers
 
     return ClientOffer(client_servers(servers), further)
 
@@ -153,7 +153,7 @@ def _options(
 
 
 def _with_servers(options: RunOptions, offer: ClientOffer) -> RunOptions:
-    from holdfast.ui.startup.mcp_servers import with_client_servers  # noqa: PLC0415 - if there are servers
+    from holdfast.ui.startup.mcp_servers import with_client_servers
 
     settings = with_client_servers(options.mcp, offer.servers, environ=options.environ)
     return msgspec.structs.replace(options, mcp=settings)

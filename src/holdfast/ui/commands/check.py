@@ -17,7 +17,7 @@ from typing import TextIO
 
 import msgspec
 
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, StateError, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, UsageError
 from holdfast.history import Edit, Repair, Request, Violation, check, repair
 from holdfast.history.document import messages_in
 from holdfast.history.edits import MoveResult
@@ -28,6 +28,7 @@ from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import position
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
+from holdfast.ui.standard_output import unwritable
 from holdfast.ui.startup.arguments import Parser
 
 _SHOWN = 60  # characters of a text in a diff
@@ -53,6 +54,28 @@ def main(command: str, argv: list[str]) -> int:
     """Run `holdfast check` or `holdfast repair` and return its exit code; the caller prints `HoldfastError`."""
     arguments = command_parser(command).parse_args(argv, namespace=_Arguments())
     return _check(arguments) if command == "check" else _repair(arguments)
+
+
+def check_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast check` and return its exit code."""
+    del environ
+    return main("check", argv)
+
+
+def repair_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
+    """Run `holdfast repair` and return its exit code."""
+    del environ
+    return main("repair", argv)
+
+
+def check_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast check`."""
+    return command_parser("check")
+
+
+def repair_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `holdfast repair`."""
+    return command_parser("repair")
 
 
 def command_parser(command: str) -> argparse.ArgumentParser:
@@ -199,13 +222,11 @@ def _print_document(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StateError(
-            f"Cannot write to standard output: {error.strerror}. Free some disk space, or redirect it elsewhere."
-        ) from error
+        raise unwritable(sys.stdout, error) from error
 
 
 def _write(path: Path, data: bytes) -> None:
-    from holdfast.system.durable_files import replace_file  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import replace_file
 
     try:
         replace_file(path, data)
@@ -215,7 +236,7 @@ def _write(path: Path, data: bytes) -> None:
 
 def _replace(path: Path, old: bytes, new: bytes) -> Path:
     """Replace the file, or the target of the link, with `new`. Return the path of the backup of `old`."""
-    from holdfast.system.durable_files import sync  # noqa: PLC0415 - only to a file
+    from holdfast.system.durable_files import sync
 
     target, backup = path.resolve(), _backup(path)
     mode = target.stat().st_mode & 0o777

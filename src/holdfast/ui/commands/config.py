@@ -119,7 +119,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
 def _change(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> int:
     """Change a setting, or edit the file, and return the exit code. If it raises, nothing is changed."""
-    from holdfast.ui.settings.setting_change import SettingChanges  # noqa: PLC0415 - not to show the settings
+    from holdfast.ui.settings.setting_change import SettingChanges
 
     changes, scope = SettingChanges(environ, cwd), "project" if arguments.project else "user"
     match (arguments.what, arguments.name, arguments.value):
@@ -130,7 +130,7 @@ def _change(arguments: _Arguments, environ: Mapping[str, str], cwd: Path) -> int
         case ("unset", str(name), None):
             print(literal(change_text(changes.unset(name, scope))))
         case ("edit", None, None):
-            from holdfast.ui.settings.config_editor import edit_config  # noqa: PLC0415 - only for `edit`
+            from holdfast.ui.settings.config_editor import edit_config
 
             print(edit_config(changes, scope, environ))
         case _:

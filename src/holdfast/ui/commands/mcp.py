@@ -24,6 +24,7 @@ from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_declarations import session_schemas
 from holdfast.tools.mcp.tool_names import names_for_model
 from holdfast.typed_data import convert_value, decode_json
+from holdfast.ui.command_table import MCP_SERVE
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.mcp_servers import mcp_lists, mcp_settings, sign_ins, user_server_path
 from holdfast.ui.startup.session_choice import working_directory
@@ -96,9 +97,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run an action and return the exit code. Raise `HoldfastError`."""
     if argv[:1] == ["serve"]:
-        from holdfast.ui.mcp_server.main import main as serve  # noqa: PLC0415 - another program, in effect
-
-        return serve(argv[1:], environ=environ)
+        return MCP_SERVE.run(argv[1:], environ)  # another program, in effect
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
     cwd = working_directory(None)
     read_config(homes(environ).config)
@@ -175,7 +174,7 @@ def server_details(server: McpServer) -> list[str]:
 
 
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
-    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - only a test needs it
+    from holdfast.tools.mcp.discovery import ask_servers
 
     settings = McpSettings(servers=(server,), lists=mcp_lists(environ), can_ask_user=True, sign_ins=sign_ins(environ))
     try:
@@ -196,7 +195,7 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
 def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
     at = _at_url(server, environ)
     try:
-        from holdfast.tools.mcp.sdk.login import sign_in_user  # noqa: PLC0415 - more than a second, for those who sign in
+        from holdfast.tools.mcp.sdk.login import sign_in_user  # more than a second, for those who sign in
     except ImportError as error:
         raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
 

@@ -21,7 +21,7 @@ def add_move(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: 
 
 def move(catalog: Catalog, session: str, folder: str, stdout: TextIO) -> int:
     """Journal that the session works in `folder`, and return the exit code."""
-    from holdfast.agent.sessions import move_session  # noqa: PLC0415 - a list opens no session
+    from holdfast.agent.sessions import move_session
 
     to = working_directory(folder)
     summary = catalog.find(session, free=True)

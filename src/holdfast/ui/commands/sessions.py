@@ -7,18 +7,19 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, TextIO, cast
 
 import msgspec
 
 from holdfast.config.settings import read_config
-from holdfast.errors import EXIT_DAMAGE, EXIT_OK, ModelUnusable, UsageError
+from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
-from holdfast.system.bounded_files import read_beginning
 from holdfast.system.user_directories import homes
-from holdfast.text import literal, printable, valid_unicode
-from holdfast.ui.commands.fleet import moves
+from holdfast.text import literal, printable
+from holdfast.ui.command_table import SESSION_IMPORT, SESSION_MOVE_OPTIONS, SESSION_MOVES
 from holdfast.ui.commands.moved_folder import add_move, move
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import age, byte_count, columns, home, row, single_line, widths
@@ -30,9 +31,26 @@ if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
 
 _SHOWN_LINES = 6
+_PAGE = 100
+"""Sessions that a list prints without `--limit`."""
+_MOST_DIGITS = 9
 
 
-class _Arguments(moves.MoveArguments):
+MOVE_COMMANDS = ("push", "pull", "backup")
+
+
+class MoveArguments(argparse.Namespace):
+    """The options of `holdfast sessions` that these commands read."""
+
+    command: str
+    session: str
+    store: str | None = None
+    repo: str | None = None
+    base: str = ""
+    folder: str = ""
+
+
+class _Arguments(MoveArguments):
     title: str
     words: list[str]
     at: int | None
@@ -47,11 +65,19 @@ class _Arguments(moves.MoveArguments):
     json: bool
     all: bool
     force: bool
+    limit: int | None
+    after: str
 
 
-def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+def main(
+    argv: list[str], *, environ: Mapping[str, str], stdout: TextIO | None = None, stderr: TextIO | None = None
+) -> int:
     """Run one `holdfast sessions` command and return its exit code; `HoldfastError` is for the caller to print."""
     arguments = command_parser().parse_args(argv, namespace=_Arguments())
+    return _run(arguments, environ, stdout or sys.stdout, stderr or sys.stderr)
+
+
+def _run(arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     catalog = Catalog(homes(environ).sessions)
     run: dict[str, Callable[[], int]] = {
         "list": lambda: _list(catalog, arguments, stdout),
@@ -66,8 +92,9 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO, stderr:
         "restore": lambda: _restore(catalog, arguments, stdout),
         "move": lambda: move(catalog, arguments.session, arguments.folder, stdout),
     }
-    if arguments.command in moves.MOVE_COMMANDS or arguments.store is not None:
-        return moves.main(arguments, catalog=catalog, environ=environ, stdout=stdout)
+    if arguments.command in MOVE_COMMANDS or arguments.store is not None:
+        run_move = cast("Callable[..., int]", resolve_name(SESSION_MOVES))
+        return run_move(arguments, catalog=catalog, environ=environ, stdout=stdout)
     return run[arguments.command]()
 
 
@@ -79,10 +106,10 @@ def command_parser() -> argparse.ArgumentParser:
     add = commands.add_parser("list", help="list the sessions of this directory, most recent first", allow_abbrev=False)
     add.add_argument("--all", action="store_true", help="include all directories")
     add.add_argument("--trash", action="store_true", help="list the sessions in the trash, of all directories")
-    add.add_argument("--json", action="store_true")
+    _add_page(add)
     add = commands.add_parser("search", help="search the texts of all sessions", allow_abbrev=False)
     add.add_argument("words", metavar="WORDS", nargs="+", help="words that all occur in the session")
-    add.add_argument("--json", action="store_true")
+    _add_page(add)
     add = commands.add_parser("show", help="show the transcript of a session", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
@@ -122,8 +149,23 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
     add = commands.add_parser("restore", help="move a session back from the trash", allow_abbrev=False)
     add.add_argument("session", metavar="TRASHED-ID", help="session ID or unique prefix")
-    moves.add_moves(commands)
+    cast("Callable[..., None]", resolve_name(SESSION_MOVE_OPTIONS))(commands)
     return parser
+
+
+def _add_page(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose a part of a long list."""
+    shown = f"list at most N (default: {_PAGE}; with --json: all)"
+    command.add_argument("--limit", metavar="N", type=_count, help=shown)
+    command.add_argument("--after", metavar="ID", default="", help="list those after this one")
+    command.add_argument("--json", action="store_true")
+
+
+def _count(text: str) -> int:
+    """Return the number of sessions to list."""
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) <= _MOST_DIGITS and int(text)):
+        raise argparse.ArgumentTypeError(f"invalid number {text[:20]!r} (expected 1 to {10**_MOST_DIGITS - 1})")
+    return int(text)
 
 
 def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
@@ -134,8 +176,8 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
         print(f"Moved session {session} to trash: {printable(str(place))}.", file=stdout)
         print(f"To restore it: holdfast sessions restore {printable(place.name)}", file=stdout)
         return EXIT_OK
-    from holdfast.session.journal.entries import title_entry  # noqa: PLC0415 - a list writes nothing
-    from holdfast.session.storage.sqlite_store import SqliteStore  # noqa: PLC0415 - likewise
+    from holdfast.session.journal.entries import title_entry
+    from holdfast.session.storage.sqlite_store import SqliteStore
 
     store = SqliteStore.open(catalog.folder(session))
     try:
@@ -149,11 +191,15 @@ def _change(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     everywhere = catalog.trashed() if arguments.trash else catalog.all()
     listed = list(everywhere) if arguments.trash else _selected(everywhere, arguments)
+    rest = _after(listed, arguments.after)
+    page = rest[: _limit(arguments)]
     if arguments.json:
-        print(json.dumps(msgspec.to_builtins(listed), indent=2), file=stdout)
+        print(json.dumps(msgspec.to_builtins(page), indent=2), file=stdout)
     elif listed:
-        for line in _table(listed, width=columns(), now=time.time()):
+        for line in _table(page, width=columns(), now=time.time()):
             print(line, file=stdout)
+        if left := len(rest) - len(page):
+            print(f"{left:,} more: add --after {page[-1].id} or --limit N", file=stdout)
     elif arguments.trash:
         print("The trash is empty.", file=stdout)
     elif everywhere:
@@ -165,28 +211,45 @@ def _list(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _search(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """Print the sessions that contain all the words, most recently used first, each as soon as it is found."""
-    from holdfast.session.session_search import search_sessions  # noqa: PLC0415 - a list needs no words
+    from holdfast.session.session_search import search_sessions
 
-    words, now, nothing = " ".join(arguments.words), time.time(), True
-    found = search_sessions(catalog, words, catalog.all())
+    words, now, last = " ".join(arguments.words), time.time(), ""
+    limit = _limit(arguments)
+    found = search_sessions(catalog, words, _after(catalog.all(), arguments.after))
     if arguments.json:
-        print(json.dumps(msgspec.to_builtins(list(found)), indent=2), file=stdout)
+        print(json.dumps(msgspec.to_builtins(list(islice(found, limit))), indent=2), file=stdout)
         return EXIT_OK
-    for each in found:
-        nothing, summary = False, each.summary
+    for number, each in enumerate(found):
+        if number == limit:
+            print(f"There are more: add --after {last} or --limit N", file=stdout)
+            break
+        summary, last = each.summary, each.summary.id
         facts = (summary.id, age(now - summary.modified), home(summary.cwd) or "-", single_line(summary.title) or "-")
         print(printable("  ".join(facts)), file=stdout)
         if each.excerpt:
             print(f"    {printable(each.excerpt)}", file=stdout)
-    if nothing:
+    if not last:
         print(f"No session contains {' and '.join(repr(word) for word in words.split())}.", file=stdout)
     return EXIT_OK
 
 
+def _limit(arguments: _Arguments) -> int | None:
+    """Return how many sessions to print, None for all."""
+    return arguments.limit or (None if arguments.json else _PAGE)
+
+
+def _after(summaries: Sequence[SessionSummary], session: str) -> Sequence[SessionSummary]:
+    """Return the sessions after the one with this ID, all of them if it is ""."""
+    at = next((at for at, each in enumerate(summaries, 1) if each.id == session), 0)
+    if session and not at:
+        raise UsageError(f"Session {session!r} is not in this list. Pass --after an ID that it shows, in full.")
+    return summaries[at:]
+
+
 def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
     """List the branches of a session."""
-    from holdfast.session.conversation.branches import branches  # noqa: PLC0415 - a list reads no journal
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - likewise
+    from holdfast.session.conversation.branches import branches
+    from holdfast.session.storage.sqlite_store import read_copy
 
     session = catalog.find(arguments.session).id
     found = branches(read_copy(catalog.folder(session)).records)
@@ -205,7 +268,7 @@ def _branches(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 
 def _fork(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
-    from holdfast.agent.sessions import fork  # noqa: PLC0415 - a list opens no session
+    from holdfast.agent.sessions import fork
 
     summary = catalog.find(arguments.session)
     copied = fork(catalog, summary, until=arguments.at)
@@ -222,7 +285,7 @@ def _restore(catalog: Catalog, arguments: _Arguments, stdout: TextIO) -> int:
 
 def _selected(everywhere: Sequence[SessionSummary], arguments: _Arguments) -> list[SessionSummary]:
     """Return the sessions of this directory, or all. Damaged ones without a known directory are always included."""
-    here = None if arguments.all else (str(_here()), "")
+    here = None if arguments.all else (str(current_folder()), "")
     return [summary for summary in everywhere if here is None or summary.cwd in here]
 
 
@@ -251,23 +314,23 @@ def _table(summaries: Sequence[SessionSummary], *, width: int, now: float) -> It
 
 
 def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - a list needs no SQLite
+    from holdfast.session.storage.sqlite_store import read_copy
 
     if arguments.provider and not arguments.history:
         raise UsageError(f"--provider {arguments.provider!r} works only with --history. Add --history.")
     session = catalog.find(arguments.session).id
     reading = read_copy(catalog.folder(session))
     if arguments.history:
-        from holdfast.ui.commands.show_history import show_sent  # noqa: PLC0415 - only --history needs it
+        from holdfast.ui.commands.show_history import show_sent
 
-        providers = _providers(environ)
+        providers = configured_providers(environ)
         return show_sent(
             reading, provider=arguments.provider, providers=providers, as_json=arguments.json, stdout=stdout
         )
     if arguments.requests:
-        from holdfast.ui.commands.show_requests import show_requests  # noqa: PLC0415 - only --requests needs it
+        from holdfast.ui.commands.show_requests import show_requests
 
-        return show_requests(reading, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+        return show_requests(reading, providers=configured_providers(environ), as_json=arguments.json, stdout=stdout)
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(reading), indent=2), file=stdout)
     else:
@@ -279,7 +342,7 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
 
 
 def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.ui.commands.verify import verify_all  # noqa: PLC0415 - a list needs none of it
+    from holdfast.ui.commands.verify import verify_all
 
     if arguments.session and arguments.all:
         raise UsageError(f"Option --all and session {arguments.session!r} conflict. Use only one of them.")
@@ -290,11 +353,12 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
     if not sessions and not arguments.json:
         print("No sessions to verify in this directory. See: holdfast sessions list --all", file=stdout)
         return EXIT_OK
-    return verify_all(catalog, sessions, providers=_providers(environ), as_json=arguments.json, stdout=stdout)
+    return verify_all(catalog, sessions, providers=configured_providers(environ), as_json=arguments.json, stdout=stdout)
 
 
-def _providers(environ: Mapping[str, str]) -> Providers:
-    from holdfast.providers.registry import known_providers  # noqa: PLC0415 - a list needs none of them
+def configured_providers(environ: Mapping[str, str]) -> Providers:
+    """Return the providers, with those of the config."""
+    from holdfast.providers.registry import known_providers
 
     config = read_config(homes(environ).config)
     return known_providers(config.providers, config.models)
@@ -324,7 +388,7 @@ def _sentence_lines(sentence: Sentence) -> Iterator[str]:
 
 
 def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: TextIO) -> int:
-    from holdfast.ui.export.export import export_text, session_document, write  # noqa: PLC0415 - a list needs none of this
+    from holdfast.ui.export.export import export_text, session_document, write
 
     session = catalog.find(arguments.session).id
     document, findings = session_document(catalog.folder(session), arguments.format)
@@ -338,7 +402,7 @@ def _export(catalog: Catalog, arguments: _Arguments, stdout: TextIO, stderr: Tex
     return EXIT_DAMAGE if findings else EXIT_OK
 
 
-def _here() -> Path:
+def current_folder() -> Path:
     """Return the current directory. Raise `UsageError` if it has been deleted."""
     try:
         return Path.cwd()
@@ -347,54 +411,5 @@ def _here() -> Path:
 
 
 def _import(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
-    from holdfast.agent.sessions import first_entry, new_store, settled  # noqa: PLC0415 - a list needs none of these
-    from holdfast.agent.stop_cause import StopCause  # noqa: PLC0415 - likewise
-    from holdfast.providers.registry import split  # noqa: PLC0415 - likewise
-    from holdfast.session.transfer.transfer import import_document  # noqa: PLC0415 - likewise
-    from holdfast.tools.toolbox import LocalToolbox  # noqa: PLC0415 - likewise
-
-    if arguments.model:
-        split(arguments.model, _providers(environ))  # report an unusable model before reading the file
-    cwd = _here()
-    imported = import_document(_read(arguments.file))
-    model = arguments.model or _usable(imported.model, environ)
-    source = "standard input" if arguments.file == "-" else str(Path(arguments.file).absolute())
-    session = catalog.new_id()
-    folder = catalog.folder(session)
-    with new_store(folder) as store:
-        opened = msgspec.structs.replace(
-            first_entry(session, cwd=cwd, model=model, toolbox=LocalToolbox(cwd, folder)),
-            imported_from=valid_unicode(source),
-        )
-        store.append(settled(imported.entries(opened), StopCause("import")), expected=0)
-    store.close()
-    catalog.find(session)  # writes its summary
-    print(f"Imported {printable(arguments.file)} as session {session}.", file=stdout)
-    for change in imported.changes(opened):
-        print(f"- {single_line(change)}", file=stdout)
-    print(f"Resume it: holdfast -r {session}{'' if model else ' -m PROVIDER:MODEL'}", file=stdout)
-    return EXIT_OK
-
-
-def _read(file: str) -> bytes:
-    """Return the document, or one byte more than allowed if it is too long."""
-    from holdfast.session.transfer.transfer import LIMIT  # noqa: PLC0415 - only an import needs it
-
-    if file == "-":
-        return read_beginning(sys.stdin.buffer, LIMIT + 1)
-    try:
-        with Path(file).open("rb") as document:
-            return read_beginning(document, LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"Cannot read {file!r}: {error.strerror}. Check its name.") from error
-
-
-def _usable(model: str, environ: Mapping[str, str]) -> str:
-    """Return the document's model if its provider is known, else the configured one, else ""."""
-    from holdfast.providers.registry import split  # noqa: PLC0415 - only an import needs it
-
-    try:
-        split(model, _providers(environ))
-    except ModelUnusable:
-        return read_config(homes(environ).config).model or ""
-    return model
+    import_session = cast("Callable[..., int]", resolve_name(SESSION_IMPORT))
+    return import_session(catalog, arguments.file, model=arguments.model, environ=environ, stdout=stdout)

@@ -55,7 +55,7 @@ def _rendered(text: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms that only a page pays
+    from markdown_it import MarkdownIt  # 30 ms that only a page pays
 
     # No links: their address is shown as text, so that the reader sees what a click would have opened.
     without = ["link", "image", "autolink", "reference", "entity"]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, assert_never
+from pkgutil import resolve_name
+from typing import Literal, assert_never, cast
 
 import msgspec
 
 from holdfast.errors import UsageError
+from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Compacted, Pruned, Uncompacted
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.session.storage.sqlite_store import read_copy
-from holdfast.session.transfer.export import export
 from holdfast.system.durable_files import replace_file
 
 Form = Literal["pydantic-ai", "json", "markdown", "html", "openai-chat", "anthropic"]
 """The export formats; all but Markdown and HTML, which are for reading, can be imported again."""
 
+
+PYDANTIC_AI_EXPORT = "holdfast.session.transfer.export:export"
+"""What makes pydantic-ai's messages of a conversation."""
 
 FORMS: dict[Form, tuple[str, str]] = {
     "markdown": (".md", "Markdown for reading"),
@@ -50,11 +55,11 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
         case "json":
             return {"session": session, **msgspec.to_builtins(reading)}
         case "markdown":
-            from holdfast.ui.export.markdown import markdown  # noqa: PLC0415 - only this form needs the view
+            from holdfast.ui.export.markdown import markdown
 
             return markdown(reading, session)
         case "html":
-            from holdfast.ui.export.html import page  # noqa: PLC0415 - as above
+            from holdfast.ui.export.html import page
 
             return page(reading, session)
         case "pydantic-ai":
@@ -62,9 +67,10 @@ def document_of(reading: Reading, session: str, form: Form) -> dict[str, object]
             # Pruned outputs are exported in full: after an import they can be pruned again.
             decided = Pruned | Compacted | Uncompacted
             entries = (record.entry for record in reading.records if not isinstance(record.entry, decided))
+            export = cast("Callable[[Conversation], dict[str, object]]", resolve_name(PYDANTIC_AI_EXPORT))
             return export(fold(entries, left="fork"))
         case "openai-chat" | "anthropic":
-            from holdfast.session.request import exported_body  # noqa: PLC0415 - only these forms need the profiles
+            from holdfast.session.request import exported_body
 
             conversation = exported_body.settled_conversation(record.entry for record in reading.records)
             return (exported_body.openai_chat if form == "openai-chat" else exported_body.anthropic)(conversation)

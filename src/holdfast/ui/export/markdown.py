@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from holdfast.agent.events import Fact
 from holdfast.session.journal.store import Finding, Reading
 from holdfast.text import printable
-from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Thinking, TurnEnd, UserBlock
 from holdfast.ui.view.sentences import MARKS
 from holdfast.ui.view.view import View
 
@@ -59,7 +59,7 @@ def damage_paragraph(finding: Finding) -> Paragraph:
 def block_paragraphs(block: Block, *, quoted: Callable[[str], str]) -> Iterator[Paragraph]:
     """Yield the parts of one block; `quoted` as for `paragraphs`."""
     match block:
-        case Prompt(turn=turn, text=text):
+        case UserBlock(turn=turn, text=text):
             yield Paragraph("turn", f"## Turn {turn}" if turn else "### During the turn")
             yield Paragraph("prompt", quoted(text))
         case AnswerBlock(text=text, state=state):
@@ -108,14 +108,14 @@ def _closed(text: str) -> str:
 
 def _last(text: str) -> Token:
     """Return the last token of a Markdown text."""
-    from markdown_it.token import Token  # noqa: PLC0415 - 30 ms that only this form pays
+    from markdown_it.token import Token  # 30 ms that only this form pays
 
     return next(reversed(_parser().parse(text)), Token("", "", 0))
 
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - as above
+    from markdown_it import MarkdownIt
 
     return MarkdownIt().disable("inline")  # what is left open is known by the lines
 

@@ -27,7 +27,7 @@ class JsonOutput:
 
     def end(self, ended: RunEnded) -> None:
         """Print the result."""
-        from holdfast.ui.headless.json_lines import result  # noqa: PLC0415 - when the turn has ended
+        from holdfast.ui.headless.json_lines import result
 
         self._out.write(json.dumps(result(self._session, ended)) + "\n")
 
@@ -45,7 +45,7 @@ class StreamJsonOutput:
     """Writes one JSON object per line, as events happen."""
 
     def __init__(self, stdout: TextIO, *, on_closed: Callable[[str], None]) -> None:
-        from holdfast.ui.headless.json_lines import JsonLines  # noqa: PLC0415 - other formats do not need it
+        from holdfast.ui.headless.json_lines import JsonLines
 
         self._out = Writer(stdout, on_closed, courier=Courier())
         self._lines = JsonLines(self._out.write)

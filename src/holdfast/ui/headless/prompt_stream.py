@@ -1,11 +1,12 @@
-"""A run that reads its prompts from the lines of standard input, one turn after another.
+"""A run that reads its prompts from the lines of standard input, one turn after another: a codec of the host.
 
-How it works. A line that arrives while no turn runs is the prompt of the next turn, and is journalled when that turn
-begins. A line that arrives during a turn is queued: the entry is on disk before the `queued` line is written. So each
-prompt acknowledged by a `message` or a `queued` line is in the journal, whenever the process dies.
+How it works. Each line becomes a prompt of the host, which begins a turn, or queues it for later if one runs: the entry
+is on disk before the `message` or the `queued` line is written. So each prompt acknowledged by such a line is in the
+journal, whenever the process dies. The next line is read once the one before it is acknowledged or refused.
 
 After a turn that is stopped or fails, an interactive session does not send its queued messages. Here this run queued
-them, so each is sent anyway, in order. Messages that an earlier run left in the queue stay there.
+them, so each is sent anyway, in order (`held_messages` of the host's rules). Messages that an earlier run left in the
+queue stay there.
 
 Lines are not just read ahead into memory, because a prompt that is neither journalled nor refused would be lost in a
 crash without a trace. A line that is still in memory is not acknowledged.
@@ -17,17 +18,16 @@ provider does not answer: its result has exit code 75, the second prompt begins 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from holdfast.agent.agent import Agent
-from holdfast.agent.events import CheckFinding, Event, Fact, TurnFailed
+from holdfast.agent.events import Event, Fact, TurnFailed
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, UsageError
+from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, StateError, UsageError
+from holdfast.host.commands import CommandResult, Prompt, Stop
+from holdfast.host.events import HostEvent, Idle, Opened
+from holdfast.host.session_host import LAST_CAUSES, SessionHost
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.entries import Cause, PromptAccepted, TurnEnded
-from holdfast.tool_calls import Image
-from holdfast.ui.headless.attachments import attached_images
+from holdfast.session.journal.entries import PromptAccepted, TurnEnded
 from holdfast.ui.headless.input_lines import (
     BadLine,
     InputLine,
@@ -40,9 +40,6 @@ from holdfast.ui.headless.input_reader import LONGEST_LINE, Line, LineReader
 from holdfast.ui.headless.json_output import StreamJsonOutput
 from holdfast.ui.headless.turn_end import TurnWatch
 
-_NO_MORE: frozenset[Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
-"""Causes of an end after which no further turn can run."""
-
 
 class TurnResults:
     """Writes the events of the run, and a result after each turn."""
@@ -50,26 +47,31 @@ class TurnResults:
     def __init__(self, output: StreamJsonOutput, conversation: Callable[[], Conversation]) -> None:
         self.exit_code = EXIT_OK
         """The exit code of the last turn that failed or was stopped."""
+        self.over = False
+        """Whether a turn ended after which no further one can run."""
         self._output = output
         self._conversation = conversation
         self._watch = TurnWatch()
         self._ended: tuple[TurnEnded, Conversation] | None = None
 
-    def event(self, event: Event) -> None:
+    def event(self, event: HostEvent) -> None:
         """Write the event. A turn's result follows when its fault is known too."""
-        if isinstance(event, Fact) and isinstance(event.entry, PromptAccepted):
-            self.flush()
+        if isinstance(event, Idle) or (isinstance(event, Fact) and isinstance(event.entry, PromptAccepted)):
+            self._flush()
+        if not isinstance(event, Event):
+            return
         self._watch.see(event)
         self._output.event(event)
         match event:
             case Fact(entry=TurnEnded() as turn) if turn.cause != "crash":
                 self._ended = turn, self._conversation()
+                self.over = turn.cause in LAST_CAUSES
             case TurnFailed():
-                self.flush()
+                self._flush()
             case _:
                 pass
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Write the result of the turn that has ended, unless it is written."""
         if self._ended is not None:
             ended, self._ended = self._watch.ended(*self._ended), None
@@ -81,94 +83,82 @@ class PromptStream:
     """The turns of one run, from lines that become prompts."""
 
     def __init__(
-        self,
-        agent: Agent,
-        expand: Callable[[str], Awaitable[str]],
-        reader: LineReader,
-        output: StreamJsonOutput,
-        results: TurnResults,
+        self, host: SessionHost, reader: LineReader, output: StreamJsonOutput, begin: Callable[[Opened], None]
     ) -> None:
-        """Create it. `expand` returns the prompt for the text of a line, with server prompts expanded, or raises."""
-        self._agent = agent
-        self._expand = expand
+        """Create it; `begin` writes the start of the run."""
+        self._host = host
         self._reader = reader
         self._output = output
-        self._results = results
+        self._begin = begin
+        self._results = TurnResults(output, lambda: host.agent.conversation)
         self.stopped = False
         """Whether the run was stopped from outside."""
-        self._begun = 0  # turns
         self._has_bad_lines = False
-        self._unread: deque[Line | None] = deque()  # a line that arrived just when its turn ended
-        self._earlier_ids = {waiting.message.id for waiting in agent.conversation.queued}
+        self._turns: list[asyncio.Future[CommandResult]] = []
+        self._failed: BaseException | None = None
 
     def stop(self, cause: StopCause) -> None:
         """End the run: stop the turn, and start no other."""
         self.stopped = True
-        self._agent.stop(cause)
+        self._host.submit(Stop(cause.cause, cause.detail))
         self._reader.stop()
 
-    async def run(self) -> int:
-        """Run a turn for each prompt until the input ends, and return the exit code of the run."""
+    async def run(self) -> tuple[bool, int]:
+        """Run a turn for each prompt until the input ends. Return whether it was stopped, and the exit code."""
+        try:
+            self._host.listen(self._show)
+            code = await self._read()
+            return self.stopped, code
+        finally:
+            await self._host.close()
+
+    def _show(self, event: HostEvent) -> None:
+        if isinstance(event, Opened):
+            self._begin(event)
+        else:
+            self._results.event(event)
+
+    async def _read(self) -> int:
         self._reader.start()
-        while (prompt := await self._next()) is not None and not self.stopped:
-            text, images, queued = prompt
-            turn = asyncio.ensure_future(self._agent.run(text, images=images, queued=queued))
-            self._begun += 1
-            try:
-                await self._feed(turn)
-                ended = await turn
-            finally:
-                self._results.flush()
-            if ended.cause in _NO_MORE:
-                break
+        while (line := await self._reader.lines.get()) is not None and not self._is_over:
+            if (prompt := self._take(line)) is not None:
+                await self._submit(prompt, line)
+        if self._turns:
+            await asyncio.wait(self._turns)
+        if self._failed is not None:
+            raise self._failed
         if self.stopped:
             return EXIT_INTERRUPTED
-        if not self._begun and not self._has_bad_lines:
+        if not self._turns and not self._has_bad_lines:
             raise UsageError("Standard input has no prompt. Write one JSON object per line: docs/how-to/headless.md.")
         return self._results.exit_code or (EXIT_USAGE if self._has_bad_lines else EXIT_OK)
 
-    async def _next(self) -> tuple[str, tuple[Image, ...], str] | None:
-        """Return the next prompt, from the queue or the next line; None at the end of the input."""
-        for waiting in self._agent.conversation.queued:
-            if waiting.message.id not in self._earlier_ids:
-                return waiting.message.text, waiting.message.images, waiting.message.id
-        while (line := self._unread.popleft() if self._unread else await self._reader.lines.get()) is not None:
-            if (prompt := self._take(line)) is not None and (text := await self._text(prompt, line)):
-                return text, self._images(prompt), ""
-        return None
+    @property
+    def _is_over(self) -> bool:
+        return self.stopped or self._results.over or self._failed is not None
 
-    async def _feed(self, turn: asyncio.Future[TurnEnded]) -> None:
-        """Queue the prompts that arrive while the turn runs."""
-        while not turn.done():
-            getting = asyncio.ensure_future(self._reader.lines.get())
-            await asyncio.wait({turn, getting}, return_when=asyncio.FIRST_COMPLETED)
-            if not getting.done():
-                getting.cancel()  # no line is lost: it stays in the queue
-                break
-            line = getting.result()
-            if line is None or not await self._agent.wait_for_turn():
-                self._unread.append(line)
-                break
-            if (prompt := self._take(line)) is not None and (text := await self._text(prompt, line)):
-                self._agent.queue(text, "later", images=self._images(prompt))
-        await asyncio.wait({turn})
-
-    async def _text(self, prompt: PromptLine, line: Line) -> str:
-        """Return the expanded text of a prompt. If that fails, report the line as skipped and return ""."""
+    async def _submit(self, prompt: PromptLine, line: Line) -> None:
+        """Submit a prompt, and wait until it is acknowledged. One that cannot be made into text is skipped."""
+        submission = self._host.submit(Prompt(prompt.text, "later", prompt.images))
         try:
-            return await self._expand(prompt.text)
+            await submission.accepted
+        except StateError:
+            raise
         except HoldfastError as error:
             self._skip(line, str(error))
-            return ""
+            return
+        self._turns.append(submission.ended)
+        submission.ended.add_done_callback(self._turn_ended)
+
+    def _turn_ended(self, ended: asyncio.Future[CommandResult]) -> None:
+        """Read no further line if no turn can follow."""
+        self._failed = self._failed or ended.exception()
+        if self._is_over:
+            self._reader.stop()
 
     def _skip(self, line: Line, why: str) -> None:
         self._has_bad_lines = True
         self._output.bad_line(line.number, f"Line {line.number} of the input was skipped: {why.rstrip('.')}.")
-
-    def _images(self, prompt: PromptLine) -> tuple[Image, ...]:
-        """Return the attached images of a prompt, then those that its text mentions."""
-        mentioned = attached_images(self._agent, prompt.text, lambda why: self._output.event(CheckFinding(why)))
-        return (*prompt.images, *mentioned)
 
     def _take(self, line: Line) -> PromptLine | None:
         """Return the prompt of a line, or answer a line of another kind and return None."""
@@ -182,7 +172,7 @@ class PromptStream:
             case PromptLine():
                 return input_line
             case InterruptLine(request=request):
-                self._agent.stop(StopCause("user"))
+                self._host.submit(Stop())
                 self._output.answer(request)
             case RefusedRequest(request=request, why=why):
                 self._output.answer(request, error=why)

@@ -11,16 +11,14 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
-from holdfast.agent.events import CheckFinding, Event
+from holdfast.agent.events import Event
 from holdfast.agent.sessions import OpenSession, create, fork, resume
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
@@ -29,29 +27,29 @@ from holdfast.errors import (
     ToolFailed,
     UsageError,
 )
-from holdfast.providers.connect import connect, preload
+from holdfast.host.commands import Prompt, Stop
+from holdfast.host.events import HostEvent, Opened
+from holdfast.host.hosted_session import RULES_OF
+from holdfast.host.opening import open_host
+from holdfast.host.session_host import SessionHost
+from holdfast.providers.connect import preload
 from holdfast.providers.credentials.process_environment import remove_keys
-from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
-from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
-from holdfast.tools.toolbox import LocalToolbox
-from holdfast.ui.headless.attachments import attached_images
-from holdfast.ui.headless.input_reader import LineReader
-from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
-from holdfast.ui.headless.prompt_stream import PromptStream, TurnResults
 from holdfast.ui.headless.status_lines import last_turn
 from holdfast.ui.headless.text_output import TextOutput
 from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note
 from holdfast.ui.startup.project_trust import judge_project
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.session_choice import chosen_session, working_directory
+
+if TYPE_CHECKING:
+    from holdfast.ui.headless.prompt_stream import PromptStream
 
 LONGEST_STDIN = 10 * 1024 * 1024
 """Maximum bytes of standard input in a prompt; larger input should be a file, which the model can read in pages."""
@@ -107,11 +105,14 @@ def session_of(options: RunOptions) -> OpenSession:
             f"Model {DEMO!r} is available only on the screen. Leave out -p and --plain, "
             "or pass another model with -m PROVIDER:MODEL."
         )
-    refuse_unpriced(options)
+    if options.limits.max_cost is not None:
+        from holdfast.ui.startup.cost_limit import refuse_unpriced
+
+        refuse_unpriced(options)
     preload(options.endpoint(options.model))
     if summary is None:
         if options.mcp is not None:
-            from holdfast.ui.startup.mcp_servers import ask_new_servers  # noqa: PLC0415 - if there are servers
+            from holdfast.ui.startup.mcp_servers import ask_new_servers
 
             ask_new_servers(options.mcp, options.cwd)
         settings = options.settings_of(options.model)
@@ -160,50 +161,27 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     """
     runner = asyncio.Runner()
     loop = runner.get_loop()
-    watch = TurnWatch()
     signalled: list[StopCause] = []
-    stream: PromptStream | None = None
 
     def on_reader_closed(cause: str) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended, so the turn has too
-            loop.call_soon_threadsafe(end, StopCause("output", cause))
+            loop.call_soon_threadsafe(run.stop, StopCause("output", cause))
 
     def stop(cause: StopCause) -> None:
         signalled.append(cause)
-        end(cause)
+        run.stop(cause)
 
-    def end(cause: StopCause) -> None:
-        session.toolbox.stop_waiting()
-        (agent if stream is None else stream).stop(cause)
-
-    def emit(event: Event) -> None:
-        if results is not None:
-            results.event(event)
-        else:
-            watch.see(event)
-            output.event(event)
+    def begin(opened: Opened) -> None:
+        output.begin(opened_of(opened, session, options))
 
     output = _output(options.arguments.output_format, on_reader_closed)
-    stream_output = output if prompt is None and isinstance(output, StreamJsonOutput) else None
-    results = None if stream_output is None else TurnResults(stream_output, lambda: agent.conversation)
     patience: float | None = LAST_WORDS
     try:
         with runner:
-            agent = agent_of(options, session, emit=emit, log=log)
-            if stream_output is not None and results is not None:
-                stream = PromptStream(
-                    agent, session.toolbox.expand_prompt, LineReader(sys.stdin.fileno(), loop), stream_output, results
-                )
+            host = open_host(options, session, RULES_OF["stream" if prompt is None else "print"], log=log)
+            run = _Turn(host, prompt, output, begin) if prompt is not None else _stream(host, output, begin, loop)
             heed_signals(loop, stop)
-            opened = opened_of(agent, session, options)
-            if stream is not None:
-                code = runner.run(_turns(agent, stream, opened=opened, output=output))
-                stopped = stream.stopped
-            else:
-                ended = runner.run(
-                    _turn(agent, prompt or "", session.toolbox, opened=opened, output=output, watch=watch)
-                )
-                stopped, code = ended.turn.cause in STOPPED, ended.exit_code
+            stopped, code = runner.run(run.run())
         late = (
             bool(signalled) and not stopped
         )  # the signal came too late for the turn, but ends the wait for the reader
@@ -228,38 +206,62 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     return EXIT_INTERRUPTED if late else code
 
 
-def agent_of(
-    options: RunOptions,
-    session: OpenSession,
-    *,
-    emit: Callable[[Event], None],
-    log: Log | None,
-    ask: ApprovalPrompt | None = None,
-) -> Agent:
-    """Return the agent of the session, with the model and the settings of the run."""
+class _Turn:
+    """The one turn of a run: a client of the session's host."""
 
-    async def connect_model(model: str) -> Model:
-        aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
-        connection = await connect(aim, options.limits.of(model), log=log)
-        gc.freeze()  # imports stay; a first collection would block the loop for 0.1 s
-        gc.enable()
-        return connection
+    def __init__(self, host: SessionHost, prompt: str, output: OutputFormat, begin: Callable[[Opened], None]) -> None:
+        self._host = host
+        self._prompt = prompt
+        self._output = output
+        self._begin = begin
+        self._watch = TurnWatch()
 
-    agent = options.new_agent(
-        store=session.store,
-        toolbox=session.toolbox,
-        project=options.project_of(session.cwd),
-        connect=connect_model,
-        emit=emit,
-        ask=ask,
-        reading=session.reading,
-        log=log,
-    )
-    if options.resumed is not None:
-        if options.arguments.model or not options.resumed.model:
-            agent.use_model(options.model)
-        agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
-    return agent
+    def stop(self, cause: StopCause) -> None:
+        """Stop the turn."""
+        self._host.submit(Stop(cause.cause, cause.detail))
+
+    async def run(self) -> tuple[bool, int]:
+        """Run the turn and show it. Return whether it was stopped, and the exit code."""
+        host = self._host
+        try:
+            host.listen(self._show)
+            before = host.agent.conversation
+            try:
+                turn = await host.submit(Prompt(self._prompt)).ended
+            except HoldfastError as error:
+                after = host.agent.conversation
+                turn = after.last_end
+                if turn is None or turn.turn <= before.turns:  # it could not start, or its end could not be journalled
+                    turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
+                failed = RunEnded(turn=turn, conversation=after, exit_code=error.exit_code)
+                self._output.fail(failed, str(error))
+                raise
+            assert isinstance(turn, TurnEnded)  # nothing runs that it could be queued for
+            tasks = await host.end_tasks(TASKS_END, "the end of the run")
+            ended = msgspec.structs.replace(self._watch.ended(turn, host.agent.conversation), tasks=tasks)
+            self._output.end(ended)
+            return turn.cause in STOPPED, ended.exit_code
+        finally:
+            await host.close()
+
+    def _show(self, event: HostEvent) -> None:
+        if isinstance(event, Opened):
+            self._begin(event)
+        elif isinstance(event, Event):
+            self._watch.see(event)
+            self._output.event(event)
+
+
+def _stream(
+    host: SessionHost, output: OutputFormat, begin: Callable[[Opened], None], loop: asyncio.AbstractEventLoop
+) -> PromptStream:
+    """Return the run whose prompts are lines of standard input."""
+    from holdfast.ui.headless.input_reader import LineReader
+    from holdfast.ui.headless.json_output import StreamJsonOutput
+    from holdfast.ui.headless.prompt_stream import PromptStream
+
+    assert isinstance(output, StreamJsonOutput)  # other formats are refused at the start
+    return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin)
 
 
 def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
@@ -270,67 +272,28 @@ def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], No
             loop.add_signal_handler(number, stop, cause)
 
 
-def opened_of(agent: Agent, session: OpenSession, options: RunOptions) -> RunOpened:
+def opened_of(opened: Opened, session: OpenSession, options: RunOptions) -> RunOpened:
     """Return the start of the run, for its output."""
-    before = agent.conversation
     return RunOpened(
-        session=session.id,
-        model=before.chosen_model,
-        mode=agent.mode,
-        cwd=str(session.cwd),
-        tools=tuple(tool.name for tool in session.toolbox.schemas),
-        resumed=before.turns > 0,
+        session=opened.session,
+        model=opened.model,
+        mode=opened.mode,
+        cwd=str(opened.cwd),
+        tools=opened.tools,
+        resumed=opened.resumed,
         saved=not options.arguments.no_session,
-        last_turn=last_turn(record.entry for record in session.reading.records),
-        settings=before.settings,
+        last_turn=last_turn(fact.entry for fact in opened.facts),
+        settings=opened.settings,
         servers=tuple(sorted(session.toolbox.server_reports().items())),
     )
 
 
-async def _turns(agent: Agent, stream: PromptStream, *, opened: RunOpened, output: OutputFormat) -> int:
-    """Run a turn for each prompt of the stream and return the exit code of the run."""
-    try:
-        output.begin(opened)
-        return await stream.run()
-    finally:
-        await agent.close()
-
-
-async def _turn(
-    agent: Agent, prompt: str, toolbox: LocalToolbox, *, opened: RunOpened, output: OutputFormat, watch: TurnWatch
-) -> RunEnded:
-    """Run the turn, show it, and return its end."""
-    try:
-        before = agent.conversation
-        output.begin(opened)
-        images = attached_images(agent, prompt, lambda why: output.event(CheckFinding(why)))
-        try:
-            # Except for the prompt of a server, nothing is awaited from here to the turn's first await, so that a
-            # closed reader stops the turn before it starts.
-            turn = await agent.run(await toolbox.expand_prompt(prompt), images=images)
-        except HoldfastError as error:
-            after = agent.conversation
-            turn = after.last_end
-            if turn is None or turn.turn <= before.turns:  # it could not start, or its end could not be journalled
-                turn = TurnEnded(turn=before.turns + 1, reason="error", cause="storage", detail=str(error))
-            output.fail(RunEnded(turn=turn, conversation=after, exit_code=error.exit_code), str(error))
-            raise
-        tasks = await agent.tasks.end(TASKS_END, "the end of the run")
-        ended = msgspec.structs.replace(watch.ended(turn, agent.conversation), tasks=tasks)
-        output.end(ended)
-        return ended
-    finally:
-        await agent.close()
-
-
 def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:
-    match kind:
-        case "json":
-            return JsonOutput(sys.stdout, on_closed=on_closed)
-        case "stream-json":
-            return StreamJsonOutput(sys.stdout, on_closed=on_closed)
-        case _:
-            return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
+    if kind == "text":
+        return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
+    from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
+
+    return (JsonOutput if kind == "json" else StreamJsonOutput)(sys.stdout, on_closed=on_closed)
 
 
 def _prompt(words: str, stdin: TextIO) -> str:

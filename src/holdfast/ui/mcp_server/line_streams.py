@@ -17,7 +17,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from holdfast.text import valid_unicode
-from holdfast.tools.message_frame import MOST_VALUES, is_too_complex, message_frame
+from holdfast.tools.message_frame import MOST_VALUES, MessageFrame, is_too_complex, message_frame
+from holdfast.typed_data import decode_fault
 from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, LineWriter
 from holdfast.ui.acp.protocol.json_rpc import PARSE_ERROR, RpcError, error_line
 from holdfast.ui.headless.input_reader import LineReader
@@ -80,7 +81,7 @@ def client_message(line: bytes) -> SessionMessage | bytes | None:
     if not line.strip():
         return None
     if is_too_complex(line):
-        return error_line(None, RpcError(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less."))
+        return _refusal(message_frame(line), f"The line has more than {MOST_VALUES} values. Send less.")
     text = line.decode("utf-8", "replace")
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
@@ -94,9 +95,12 @@ def client_message(line: bytes) -> SessionMessage | bytes | None:
         found = message_frame(line)
         if found is not None and not found.has_method:
             return None  # an answer, to a request of this server: it sends none
-        why = " ".join(str(error).split())[:300]
-        refusal = RpcError(PARSE_ERROR, f"The line is no JSON-RPC 2.0 message: {why}. Nothing was done.")
-        return error_line(None if found is None else found.id, refusal)
+        why = " ".join(decode_fault(error).split())[:300]
+        return _refusal(found, f"The line is no JSON-RPC 2.0 message: {why}. Nothing was done.")
+
+
+def _refusal(frame: MessageFrame | None, why: str) -> bytes:
+    return error_line(None if frame is None else frame.id, RpcError(PARSE_ERROR, why))
 
 
 def _too_long() -> bytes:

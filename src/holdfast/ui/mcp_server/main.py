@@ -55,7 +55,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         )
     places = homes(environ)
     read_config(places.config)
-    from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions  # noqa: PLC0415 - --help needs none of it
+    from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions
 
     sessions = DelegatedSessions(
         Catalog(places.sessions),
@@ -68,7 +68,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         print("holdfast mcp serve is started by another agent: see docs/how-to/serve.md. Ctrl+D ends it.",
               file=sys.stderr)  # fmt: skip
     try:
-        from holdfast.ui.mcp_server.sdk_server import serve_sessions  # noqa: PLC0415 - more than a second
+        from holdfast.ui.mcp_server.sdk_server import serve_sessions  # more than a second
     except ModuleNotFoundError as error:
         if error.name not in ("mcp", "mcp_types"):
             raise

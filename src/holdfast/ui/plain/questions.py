@@ -9,9 +9,18 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast.questions import AnswerChoice, ApprovalAnswer, ChoiceName, Question
+from holdfast.questions import AnswerChoice, ChoiceName, Question
 from holdfast.text import literal, printable
 from holdfast.tools.tool import Plan
+
+
+class TypedAnswer(msgspec.Struct, frozen=True):
+    """The answer in a line: the name of a choice, the user's own words, and the names of the options they marked."""
+
+    choice: ChoiceName
+    words: str = ""
+    marked: tuple[ChoiceName, ...] = ()
+
 
 ANSWER_WORDS = {"y": "once", "yes": "once", "n": "no", "no": "no"}
 """Words that are answers too, besides the numbers and the names of the choices."""
@@ -52,22 +61,22 @@ class TypedQuestion:
             yield f"{number}. {literal(choice.text.replace('`', '') if choice.option else choice.text)}{note}"
         yield self._hint()
 
-    def take(self, line: str) -> ApprovalAnswer | NeedsWords | NotUnderstood:
+    def take(self, line: str) -> TypedAnswer | NeedsWords | NotUnderstood:
         """Return the answer in a line."""
         line = line.strip()
         chosen, self._pending_choice = self._pending_choice, None
         if chosen is not None:
-            return chosen.answer(line) if line or chosen.name != "own" else NotUnderstood(self._hint())
+            return TypedAnswer(chosen.name, line) if line or chosen.name != "own" else NotUnderstood(self._hint())
         if self._question.several and (marked := self._marked(line)):
-            return ApprovalAnswer("marked", marked=marked)
+            return TypedAnswer("marked", marked=marked)
         choice = self._choice(line)
         free_text = self._question.choice("own")
         if choice is None and free_text is not None and line and not _is_number(line):
-            return free_text.answer(line)
+            return TypedAnswer(free_text.name, line)
         if choice is not None and choice.words:
             self._pending_choice = choice
             return NeedsWords(choice)
-        return NotUnderstood(self._hint()) if choice is None else choice.answer()
+        return NotUnderstood(self._hint()) if choice is None else TypedAnswer(choice.name)
 
     def _choice(self, line: str) -> AnswerChoice | None:
         choices = self._question.choices

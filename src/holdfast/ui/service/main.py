@@ -47,7 +47,7 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Serve until a signal. Return the exit code."""
     arguments = command_parser().parse_args(argv, namespace=ServeArguments())
     _refuse_missing("starlette", "uvicorn", *(("psycopg",) if arguments.store is not None else ()))
-    from holdfast.ui.service.access import TokenFile, new_token  # noqa: PLC0415 - the parser's --help needs none of it
+    from holdfast.ui.service.access import TokenFile, new_token  # the parser's --help needs none of it
 
     path = homes(environ).tokens if arguments.tokens is None else Path(arguments.tokens).expanduser().absolute()
     if arguments.new_token is not None:
@@ -61,13 +61,13 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
     if arguments.tokens is None and not path.exists():
         created_token = new_token(path, "me", _rights("read,ask,answer"))
     tokens = TokenFile(path)
-    from holdfast.ui.service.server import serve  # noqa: PLC0415 - likewise
+    from holdfast.ui.service.server import serve
 
     return serve(arguments, environ, tokens=tokens, path=path, created_token=created_token)
 
 
 def _rights(listed: str) -> tuple[Right, ...]:
-    from holdfast.ui.service.access import RIGHTS  # noqa: PLC0415 - likewise
+    from holdfast.ui.service.access import RIGHTS
 
     words = [each.strip() for each in listed.split(",")]
     for each in words:
@@ -77,7 +77,7 @@ def _rights(listed: str) -> tuple[Right, ...]:
 
 
 def _refuse_missing(*packages: str) -> None:
-    from importlib.util import find_spec  # noqa: PLC0415 - only this command needs it
+    from importlib.util import find_spec
 
     missing = [each for each in packages if find_spec(each) is None]
     if missing:

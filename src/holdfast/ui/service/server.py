@@ -62,11 +62,11 @@ def serve(
 def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecord:
     """Return the sessions to serve: those of a fleet, or the local ones, started."""
     if arguments.store is not None:
-        from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - local sessions need no PostgreSQL
-        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import checked_url
+        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 
         return PostgresFleet(checked_url(arguments.store))
-    from holdfast.ui.service.local.local_fleet import LocalFleet  # noqa: PLC0415 - a fleet's server needs no agent
+    from holdfast.ui.service.local.local_fleet import LocalFleet  # a fleet's server needs no agent
 
     cwd = Path(arguments.cwd or ".").resolve()
     if not cwd.is_dir():

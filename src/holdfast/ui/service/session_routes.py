@@ -36,7 +36,7 @@ class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
-    """Answer with the sessions, most recently used first."""
+    """Answer with the sessions, most recently used first; with no body if they are those that the client has."""
     del caller
     requested = request.query_params.get("state")
     state = offered_word(FLEET_STATES, requested)
@@ -45,7 +45,13 @@ async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
     limit = _number(request, "limit", 200, most=_MOST_LISTED)
     after = request.query_params.get("after", "")
     found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
-    return json_response({"sessions": found})
+    response = json_response({"sessions": found})
+    tag = f'"{sha256(response.body).hexdigest()[:32]}"'
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return response
 
 
 async def begin_session(api: Api, request: Request, caller: Caller) -> Response:
@@ -121,7 +127,7 @@ async def stream_events(api: Api, request: Request, caller: Caller) -> Response:
 async def export_session(api: Api, request: Request, caller: Caller) -> Response:
     """Answer with the session as a document, in a format of `holdfast sessions export`."""
     del caller
-    from holdfast.ui.export.export import FORMS, document_of, export_text  # noqa: PLC0415 - only an export needs it
+    from holdfast.ui.export.export import FORMS, document_of, export_text
 
     requested = request.query_params.get("form", "pydantic-ai")
     form = offered_word(FORMS, requested)
@@ -142,18 +148,18 @@ def _dialect(api: Api, name: _DialectName, session: FleetSession, after: int) ->
         case "holdfast":
             return HoldfastDialect(), after, b""
         case "stream-json":
-            from holdfast.ui.service.dialects.stream_json import StreamJsonDialect  # noqa: PLC0415 - one of several
+            from holdfast.ui.service.dialects.stream_json import StreamJsonDialect
 
             before = [each for each in api.record.reading(session.id).records if each.seq <= after]
             lines = StreamJsonDialect(session.id, before)
             return lines, after, b"".join(event_bytes(each, None) for each in lines.first)
         case "ag-ui":
-            from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position  # noqa: PLC0415 - likewise
+            from holdfast.ui.service.dialects.ag_ui import AgUiDialect, resume_position
 
             begin = resume_position(api.record.reading(session.id).records, after)
             return AgUiDialect(session.id, begin), begin.after, b""
         case "page":
-            from holdfast.ui.service.dialects.page_blocks import PageDialect  # noqa: PLC0415 - likewise
+            from holdfast.ui.service.dialects.page_blocks import PageDialect
 
             records = api.record.reading(session.id).records
             page = PageDialect(records, seen=after, project=isinstance(api.record, LiveSource))

@@ -101,7 +101,7 @@ def parsed_value(path: KeyPath, text: str) -> object:
     """Return the value of `text`: parsed as TOML, or the text itself for a setting that is text."""
     try:
         value: object = tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+    except (ValueError, RecursionError, KeyError):  # also a number with very many digits
         return text
     is_number = isinstance(value, int | float)  # true and false too
     return text if is_number and form(path).is_text else value

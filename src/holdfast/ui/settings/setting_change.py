@@ -110,7 +110,7 @@ class SettingChanges:
 
 def _check_keys(path: KeyPath, value: object, configured: Mapping[str, str | tuple[str, ...]]) -> None:
     """Raise `UsageError` for an action or key that does not exist, or a key that another action needs."""
-    from holdfast.ui.tui.keys.key_map import key_map  # noqa: PLC0415 - only for a key
+    from holdfast.ui.settings.key_map import key_map
 
     words = tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
     all_faults = key_map({**configured, path[-1]: words}).faults

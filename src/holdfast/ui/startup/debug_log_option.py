@@ -27,7 +27,7 @@ def debug_log(options: RunOptions, session: str, *, notify: Callable[[str], None
     if not options.arguments.debug:
         yield None
         return
-    from holdfast.agent.debug_log.log_file import LogFile  # noqa: PLC0415 - only --debug needs it
+    from holdfast.agent.debug_log.log_file import LogFile
 
     path = options.catalog.folder(session) / NAME
     try:
@@ -38,7 +38,7 @@ def debug_log(options: RunOptions, session: str, *, notify: Callable[[str], None
         ) from error
     try:
         notify(f"debug log: {path}")
-        from holdfast.agent.debug_log.log import Log  # noqa: PLC0415 - only --debug needs it
+        from holdfast.agent.debug_log.log import Log
 
         log = Log(file.write, session=session, secrets=options.secrets, providers=options.providers)
         log.record("opened", version=__version__, python=platform.python_version(), system=platform.platform())

@@ -32,7 +32,7 @@ def parsed_arguments(argv: Sequence[str], commands: Sequence[str]) -> Arguments:
 
 def _refuse(what: str, word: str, known: Sequence[str], *, only_near: bool = False) -> None:
     """Raise `UsageError` for an unknown word, with the known one that was probably meant."""
-    import difflib  # noqa: PLC0415 - only when there is one
+    import difflib
 
     near = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=NEAR)
     if near:

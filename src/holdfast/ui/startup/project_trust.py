@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import cast
 
 import msgspec
 
@@ -41,21 +43,11 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
             server_decisions(environ, path).set_trust(servers.digest, trusted=trusted)
     with suppress(ConfigInvalid):
         if read_config(homes(environ).config).mcp.read_claude:
-            _judge_claude_servers(environ, cwd, trusted=trusted)
+            cast("Callable[..., None]", resolve_name(_JUDGE_CLAUDE_SERVERS))(environ, cwd, trusted=trusted)
 
 
-def _judge_claude_servers(environ: Mapping[str, str], cwd: Path, *, trusted: bool) -> None:
-    """Store the decision about the MCP servers of Claude Code as they are now. Raise `StorageFailed`."""
-    from holdfast.config.claude_servers import claude_path, claude_servers  # noqa: PLC0415 - for those who read them
-
-    path = claude_path(environ.get("HOME", ""))
-    if path is None:
-        return
-    found = claude_servers(path, cwd)
-    for project, file in ((found.project, found.local), ("", found.user)):
-        if file.servers:
-            claude_server_decisions(environ, path, project).set_trust(file.digest, trusted=trusted)
-
+_JUDGE_CLAUDE_SERVERS = "holdfast.ui.startup.claude_trust:judge_claude_servers"
+"""What stores the decision about the MCP servers of Claude Code."""
 
 AskTrust = Callable[[Path, msgspec.Struct], bool]
 """Asks the user whether to trust the file at this path with these settings."""

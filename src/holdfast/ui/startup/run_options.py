@@ -37,7 +37,6 @@ from holdfast.system.user_directories import homes
 from holdfast.tool_calls import Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.own_instructions import session_instructions, session_system
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
@@ -94,6 +93,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.config.permission_mode
 
     @property
+    def model_chosen(self) -> bool:
+        """Return whether the command line names the model: a resumed session then does not keep its own."""
+        return bool(self.arguments.model)
+
+    @property
     def mode_chosen(self) -> bool:
         """Return whether the command line names the mode: a resumed session then does not keep its own."""
         return self.arguments.yolo or self.arguments.permission_mode is not None
@@ -109,14 +113,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def prepare(self, toolbox: LocalToolbox) -> None:
         """Configure a session's tools by the options. Call this before any tool is used."""
-        from holdfast.ui.startup.toolbox_settings import prepare  # noqa: PLC0415 - when a session is opened
+        from holdfast.ui.startup.toolbox_settings import prepare
 
         prepare(toolbox, self.config, self.environ)
         toolbox.may_ask(self.mcp)
 
     def tools_of(self, model: str, *, has_user: bool = True) -> frozenset[str]:
         """Return the names of the tools of a new session with a model. `has_user` is whether a user can answer."""
-        from holdfast.ui.startup.toolbox_settings import declared_tools  # noqa: PLC0415 - when there is a session
+        from holdfast.ui.startup.toolbox_settings import declared_tools
 
         rules = self.project_of(self.cwd).rules
         return declared_tools(model, self.config, rules, option=self.arguments.tools, has_user=has_user)
@@ -148,7 +152,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         Every interface gets its agents from here. `mode` overrides the run's mode.
         """
-        from holdfast.agent.agent import Agent  # noqa: PLC0415 - 30 ms, which the first prompt takes and not the start
+        from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
 
         agent = Agent(
             store=store,
@@ -176,7 +180,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def windows(self) -> KnownWindows:
         """Return the context windows of the models of this run."""
-        from holdfast.providers.own_servers.known_windows import KnownWindows  # noqa: PLC0415 - 30 ms
+        from holdfast.providers.own_servers.known_windows import KnownWindows  # 30 ms
 
         return KnownWindows(self.providers, self.environ, self.config.models, self.limits, self.endpoint)
 
@@ -184,7 +188,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the tools that a new session declares for the run's MCP servers."""
         if self.mcp is None:
             return ()
-        from holdfast.tools.mcp.tool_declarations import session_schemas  # noqa: PLC0415 - if there are servers
+        from holdfast.tools.mcp.tool_declarations import session_schemas
 
         rules = self.project_of(self.cwd).rules
         schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
@@ -194,7 +198,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the commands for the prompts of MCP servers whose lists are known."""
         if self.mcp is None:
             return ()
-        from holdfast.tools.mcp.prompt_commands import known_commands  # noqa: PLC0415 - if there are servers
+        from holdfast.tools.mcp.prompt_commands import known_commands
 
         return known_commands(self.mcp.stored.all(self.mcp.servers))
 
@@ -270,12 +274,13 @@ def run_options(
     _settings(arguments)
     notices += session_rules(environ, folder, config=config, arguments=arguments).faults
     if arguments.tools is not None or config.tools is not None:
-        from holdfast.ui.startup.toolbox_settings import check_tools  # noqa: PLC0415 - when tools are named
+        from holdfast.ui.startup.toolbox_settings import check_tools
 
         check_tools(arguments, config)
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()
+    system, instructions = _own_instructions(arguments)
     return RunOptions(
         cwd=cwd,
         environ=environ,
@@ -289,12 +294,27 @@ def run_options(
         notices=tuple(notices),
         project=project,
         resumed=resumed,
-        system=session_system(arguments),
-        instructions=session_instructions(arguments),
+        system=system,
+        instructions=instructions,
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,
         mcp=mcp,
     )
+
+
+def _own_instructions(arguments: Arguments) -> tuple[str, str]:
+    """Return the user's own system prompt, and the end of it, as the command line has them."""
+    given = (
+        arguments.system_prompt,
+        arguments.system_prompt_file,
+        arguments.append_system_prompt,
+        arguments.append_system_prompt_file,
+    )
+    if all(each is None for each in given):
+        return "", ""
+    from holdfast.ui.startup.own_instructions import session_instructions, session_system
+
+    return session_system(arguments), session_instructions(arguments)
 
 
 def _mcp(
@@ -309,7 +329,7 @@ def _mcp(
     configured = table.servers or table.read_claude or homes(environ).config.with_name("mcp.json").exists()
     if not (arguments.mcp_config or configured or nearest(cwd, ".mcp.json") is not None):
         return None
-    from holdfast.ui.startup.mcp_servers import mcp_settings  # noqa: PLC0415 - if there are servers
+    from holdfast.ui.startup.mcp_servers import mcp_settings
 
     return mcp_settings(environ, cwd, arguments, table=table, ask=ask, notify=notify)
 

@@ -72,7 +72,7 @@ def user_rules(environ: Mapping[str, str], config: Config) -> FoundRules:
 
 def rule_note(rule: PermissionRule) -> str:
     """Return why a rule matches no call of holdfast's tools, "" if it may match one."""
-    from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when there are rules
+    from holdfast.tools.builtin.declarations import DECLARATIONS
 
     return unmatched(rule, {schema.name for schema in DECLARATIONS})
 

@@ -29,8 +29,8 @@ def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | 
 
     `option` is --tools, None if it is not given. `has_user` is whether a user can answer in the session.
     """
-    from holdfast.providers.model_table import window_of  # noqa: PLC0415 - when there is a session
-    from holdfast.tools.tool_choice import chosen_tools  # noqa: PLC0415 - likewise
+    from holdfast.providers.model_table import window_of
+    from holdfast.tools.tool_choice import chosen_tools
 
     chosen = chosen_tools(
         model,
@@ -58,7 +58,7 @@ def _named_tools(option: str | None, config: Config) -> frozenset[str] | None:
     names = config.tools if option is None else option.split(",")
     if names is None:
         return None
-    from holdfast.tools.tool_choice import wanted_tools  # noqa: PLC0415 - when tools are named
+    from holdfast.tools.tool_choice import wanted_tools
 
     source = "Setting 'tools'" if option is None else "--tools"
     return wanted_tools(names, source=source, search=config.search is not None)

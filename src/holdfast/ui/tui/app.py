@@ -134,7 +134,7 @@ class HoldfastApp(App[int]):
         self._ticker = self.set_interval(_TICK, self._tick, pause=True)
         self.controller.listen(loop)
         if self._inline:
-            from holdfast.ui.tui.inline.scrollback import Scrollback, inline_screen  # noqa: PLC0415 - only then
+            from holdfast.ui.tui.inline.scrollback import Scrollback, inline_screen
 
             self._scrollback = Scrollback(self, inline_screen(self), self.transcript, last=self.status_line)
             self.call_after_refresh(self._scrollback.begin)
@@ -147,7 +147,7 @@ class HoldfastApp(App[int]):
         if config.ui.keys == "vim":
             self.composer.use_vim(on=True)
         if config.keys:
-            from holdfast.ui.tui.keys.key_map import NO_KEY, key_map, key_words  # noqa: PLC0415 - few have their own
+            from holdfast.ui.settings.key_map import NO_KEY, key_map, key_words
 
             found = key_map(config.keys)
             self.composer.send_by(found.keys["send"], key_words(found.keys["send"][:1]))
@@ -164,7 +164,7 @@ class HoldfastApp(App[int]):
         if notices := [text for text in (self.first_theme.problem, *self._start.notices, *self._key_faults) if text]:
             self.dialogs.notify("\n".join(notices), also=True)  # a key before this may have said something
         if self._start.choose:
-            from holdfast.ui.tui.sessions.session_list import pick_session  # noqa: PLC0415 - when it is asked for
+            from holdfast.ui.tui.sessions.session_list import pick_session
 
             self.dialogs.attempt(lambda: pick_session(self._target))
         elif self._start.resumed is None and not self.controller.status.model:
@@ -260,7 +260,7 @@ class HoldfastApp(App[int]):
             self.controller.begin(text, "later" if later else "steer")
             self._prompts.keep(self.controller.cwd, text)
         else:
-            from holdfast.ui.tui.slash_commands import run_slash_command  # noqa: PLC0415 - after the prompt, at the first command
+            from holdfast.ui.tui.slash_commands import run_slash_command
 
             run_slash_command(line, self._target)
 
@@ -339,7 +339,7 @@ class HoldfastApp(App[int]):
 
     def action_attach(self) -> None:
         """Attach the image of the clipboard to the prompt."""
-        from holdfast.ui.tui.prompt.clipboard_image import attach_clipboard  # noqa: PLC0415 - few prompts have one
+        from holdfast.ui.tui.prompt.clipboard_image import attach_clipboard
 
         attach_clipboard(self._target)
 
@@ -356,7 +356,7 @@ class HoldfastApp(App[int]):
 
     def action_edit(self) -> None:
         """Edit the prompt in the user's editor."""
-        from holdfast.ui.tui.prompt.external_editor import edit_text, editor_signals  # noqa: PLC0415 - few prompts need it
+        from holdfast.ui.tui.prompt.external_editor import edit_text, editor_signals
 
         with editor_signals(EXIT_SIGNALS):
             self.dialogs.attempt(lambda: self.composer.replace_with(edit_text(self, self.composer.prompt, self._start)))
@@ -375,7 +375,7 @@ class HoldfastApp(App[int]):
         if self.approval.toggle_folds():
             return
         if self._inline:
-            from holdfast.ui.tui.pages.transcript_page import TranscriptPage  # noqa: PLC0415 - only then
+            from holdfast.ui.tui.pages.transcript_page import TranscriptPage
 
             self.push_screen(TranscriptPage(self.transcript.view))
         else:

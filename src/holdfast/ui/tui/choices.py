@@ -6,9 +6,9 @@ import msgspec
 from textual.app import App
 
 from holdfast.errors import UsageError
+from holdfast.host.events import InUse
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import DEMO
-from holdfast.ui.tui.agent_thread.messages import InUse
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.session_controller import NO_MODEL, SessionController
 from holdfast.ui.tui.widgets.composer import Composer

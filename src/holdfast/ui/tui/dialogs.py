@@ -73,7 +73,7 @@ class Dialogs:
 
     def read(self, *pages: RenderableType) -> None:
         """Open a page to read; Tab turns to the next one."""
-        from holdfast.ui.tui.widgets.text_page import TextPage  # noqa: PLC0415 - few are read
+        from holdfast.ui.tui.widgets.text_page import TextPage
 
         self.notify("")
         self._app.push_screen(TextPage(*pages))

@@ -52,7 +52,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
         )
     kind = screen_kind(arguments, environ)
     if kind == "plain":
-        from holdfast.ui.plain.main import main as plain_main  # noqa: PLC0415 - only what the user asked for
+        from holdfast.ui.plain.main import main as plain_main
 
         return plain_main(arguments, environ=environ)
     gc.disable()  # during the imports, which create no garbage
@@ -61,14 +61,14 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     os.environ.setdefault("ESCDELAY", ESCAPE_DELAY)  # read by Textual when it is imported
     inline = kind == "inline"
     with terminal_guard(RESET_INLINE if inline else RESET) as guard:
-        from holdfast.ui.tui.agent_thread.model_connections import Connections  # noqa: PLC0415 - likewise
-        from holdfast.ui.tui.app import HoldfastApp  # noqa: PLC0415 - after the fork, which wants one thread
-        from holdfast.ui.tui.choices import SET_UP  # noqa: PLC0415 - likewise
+        from holdfast.ui.tui.agent_thread.model_connections import Connections
+        from holdfast.ui.tui.app import HoldfastApp  # after the fork, which wants one thread
+        from holdfast.ui.tui.choices import SET_UP
 
         if inline:
-            from holdfast.ui.tui.terminal.inline_screen import InlineScreen as Keyboard  # noqa: PLC0415 - likewise
+            from holdfast.ui.tui.terminal.inline_screen import InlineScreen as Keyboard
         else:
-            from holdfast.ui.tui.terminal.keyboard import Keyboard  # noqa: PLC0415 - likewise
+            from holdfast.ui.tui.terminal.keyboard import Keyboard
 
         Keyboard.on_terminal = guard.report
         while True:
@@ -105,7 +105,7 @@ def screen_kind(arguments: Arguments, environ: Mapping[str, str]) -> ScreenKind:
 
 def _print_farewell(screen: HoldfastApp, *, answer: bool) -> None:
     """Print the lines that stay in the terminal; none if the screen showed no session, or an empty one."""
-    from holdfast.ui.tui.farewell import Farewell, farewell_lines, last_answer  # noqa: PLC0415 - only at the end
+    from holdfast.ui.tui.farewell import Farewell, farewell_lines, last_answer
 
     controller, view = screen.controller, screen.transcript.view
     if not (controller.session and view.keys):
@@ -137,7 +137,7 @@ def _close(screen: HoldfastApp, connections: Connections) -> None:
 
 def _set_up(environ: Mapping[str, str]) -> tuple[str, str]:
     """Run the setup. Return the model, "" if none, and the error message, "" if there is none."""
-    from holdfast.ui.commands.setup import set_up  # noqa: PLC0415 - few need it, and once
+    from holdfast.ui.commands.setup import set_up
 
     try:
         return set_up(environ), ""
@@ -191,6 +191,6 @@ def _encoding(name: str) -> list[str]:
 
 
 def _trusts(path: Path, config: msgspec.Struct) -> bool:
-    from holdfast.ui.commands.questions import ask_trust  # noqa: PLC0415 - few projects have a config, and the user is asked once
+    from holdfast.ui.commands.questions import ask_trust
 
     return ask_trust(path, config)

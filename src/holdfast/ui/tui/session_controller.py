@@ -17,6 +17,7 @@ import msgspec
 from holdfast.agent.events import Fact
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
+from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation, PromptMark
@@ -34,20 +35,13 @@ from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
     ApprovalClosed,
     ApprovalRequested,
-    Busy,
-    Closed,
     CurrentConversation,
     ErrorMessage,
-    Idle,
     InputAccepted,
     InputReturned,
-    InUse,
-    Refused,
-    ServersShown,
+    PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
-    TaskOutput,
-    Window,
 )
 from holdfast.ui.tui.agent_thread.model_choice import ModelChoice
 from holdfast.ui.tui.agent_thread.model_connections import Connections
@@ -177,7 +171,7 @@ class SessionController:
                 self.status = msgspec.structs.replace(
                     self.status, question_open=plan is not None, model_asks=model_asks
                 )
-            case Refused():  # a session that failed to open is tried again
+            case PromptRefused():  # a session that failed to open is tried again
                 self._is_open = self._is_open and bool(self.session)
             case InUse():
                 self._is_open = bool(self.session)

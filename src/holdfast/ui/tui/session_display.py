@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import cast
 
 import msgspec
 
 from holdfast.agent.events import Event, Fact, TurnFailed
+from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, Rewound, Titled
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.text import literal
@@ -16,20 +19,13 @@ from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
     ApprovalClosed,
     ApprovalRequested,
-    Busy,
-    Closed,
     CurrentConversation,
     ErrorMessage,
-    Idle,
     InputAccepted,
     InputReturned,
-    InUse,
-    Refused,
-    ServersShown,
+    PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
-    TaskOutput,
-    Window,
 )
 from holdfast.ui.tui.choices import CommandTarget, offer_session_in_use
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
@@ -40,6 +36,9 @@ from holdfast.ui.tui.widgets.status_line import Status, StatusLine
 from holdfast.ui.tui.widgets.welcome import Welcome
 from holdfast.ui.tui.widgets.work_list import ShownWork, WorkList
 from holdfast.ui.view.view import View
+
+_SERVERS_PAGE = "holdfast.ui.tui.pages.server_page:show_servers"
+"""What opens the page of MCP servers."""
 
 
 class Widgets(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +99,7 @@ class SessionDisplay:
                 widgets.approval.close()
                 target.composer.take_over()
                 self._ticks(True)  # noqa: FBT003 - the only question
-            case Refused(text=text, message=reason):
+            case PromptRefused(text=text, message=reason):
                 target.composer.give_back(text)
                 target.dialogs.notify(reason, also=True)
             case InputReturned(text=text):
@@ -110,13 +109,11 @@ class SessionDisplay:
             case InUse():
                 offer_session_in_use(message, target)
             case TaskOutput(task=task, text=text):
-                from holdfast.ui.tui.widgets.help_pages import lines_page  # noqa: PLC0415 - few read it
+                from holdfast.ui.tui.widgets.help_pages import lines_page
 
                 target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
             case ServersShown():
-                from holdfast.ui.tui.pages.server_page import show_servers  # noqa: PLC0415 - likewise
-
-                show_servers(message, target)
+                cast("Callable[[ServersShown, CommandTarget], None]", resolve_name(_SERVERS_PAGE))(message, target)
             case CurrentConversation():
                 self._show_work()
             case InputAccepted() | Window() | Closed():

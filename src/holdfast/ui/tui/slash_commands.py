@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.errors import UsageError
 from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.model_settings import settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.ui.tui.choices import (
     CommandTarget,
@@ -25,7 +26,6 @@ from holdfast.ui.tui.tasks.task_list import leave, show_tasks
 from holdfast.ui.tui.widgets.help_pages import help_pages, lines_page, rows_page
 from holdfast.ui.tui.widgets.pickers import Choice
 from holdfast.ui.view.columns import home
-from holdfast.ui.view.sentences import settings_text
 
 if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
@@ -49,9 +49,9 @@ def _resume(target: CommandTarget, rest: str) -> None:
 
 
 def _diff(target: CommandTarget, rest: str) -> None:
-    from holdfast.ui.tui.pages.diff_screen import SCOPES, DiffScreen, Scope  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.tui.pages.file_diffs import ShownDiff, edit_diffs  # noqa: PLC0415 - likewise
-    from holdfast.ui.tui.pages.git_diff import working_tree  # noqa: PLC0415 - likewise
+    from holdfast.ui.tui.pages.diff_screen import SCOPES, DiffScreen, Scope
+    from holdfast.ui.tui.pages.file_diffs import ShownDiff, edit_diffs
+    from holdfast.ui.tui.pages.git_diff import working_tree
 
     view, cwd, environ = target.transcript.view, target.controller.cwd, target.controller.environ
     blocks = [block for key in view.keys if (block := view.block(key)) is not None]
@@ -89,7 +89,7 @@ def _fork(target: CommandTarget, _rest: str) -> None:
 
 
 def _export(target: CommandTarget, rest: str) -> None:
-    from holdfast.ui.export.export import FORMS, form_of  # noqa: PLC0415 - only an export needs the formats
+    from holdfast.ui.export.export import FORMS, form_of
 
     session = _session_id(target)
     word, _, name = rest.partition(" ")
@@ -104,7 +104,7 @@ def _export(target: CommandTarget, rest: str) -> None:
 
 
 def _write(target: CommandTarget, session: str, form: Form, name: str) -> None:
-    from holdfast.ui.export.export import FORMS, session_document, write  # noqa: PLC0415 - likewise
+    from holdfast.ui.export.export import FORMS, session_document, write
 
     path = target.controller.cwd / Path(name).expanduser()
 
@@ -122,7 +122,7 @@ def _setting(name: Name) -> Callable[[CommandTarget, str], None]:
     """Return the function of a command that chooses a setting."""
 
     def run(target: CommandTarget, rest: str) -> None:
-        from holdfast.ui.tui.settings.setting_commands import SETTING_COMMANDS  # noqa: PLC0415 - when it is asked for
+        from holdfast.ui.tui.settings.setting_commands import SETTING_COMMANDS
 
         SETTING_COMMANDS[name](target, rest)
 
@@ -145,14 +145,14 @@ def _thinking(target: CommandTarget, rest: str) -> None:
 
 def _key_names(target: CommandTarget) -> dict[str, str]:
     """Return the keys of each action, as they are printed on a keyboard."""
-    from holdfast.ui.tui.keys.key_map import key_map, key_words  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.settings.key_map import key_map, key_words
 
     found = key_map(target.controller.options.config.keys)
     return {name: key_words(keys) or "none" for name, keys in found.keys.items()}
 
 
 def _keys(target: CommandTarget, _rest: str) -> None:
-    from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, key_map  # noqa: PLC0415 - when it is asked for
+    from holdfast.ui.settings.key_map import KEY_ACTIONS, key_map
 
     faults = key_map(target.controller.options.config.keys).faults
     lines = [f"{name:<14}  {keys:<20}  {KEY_ACTIONS[name].description}" for name, keys in _key_names(target).items()]
@@ -174,8 +174,8 @@ def _mcp(target: CommandTarget, rest: str) -> None:
 
 
 def _doctor(target: CommandTarget, _rest: str) -> None:
-    from holdfast.ui.commands.doctor import report_lines  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - likewise
+    from holdfast.ui.commands.doctor import report_lines
+    from holdfast.ui.commands.doctor.probes import examine_machine
 
     async def check() -> None:
         found = await in_daemon(lambda: asyncio.run(examine_machine(target.controller.environ, target.controller.cwd)))
@@ -207,10 +207,10 @@ def _show_status(target: CommandTarget, _rest: str) -> None:
 
 
 def _sandbox(target: CommandTarget) -> str:
-    from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+    from holdfast.host.sandbox_line import tried_sandbox_line
 
     controller = target.controller
-    return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ)
+    return tried_sandbox_line(controller.options.config.sandbox, controller.status.mode, os.environ, controller.cwd)
 
 
 def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:
@@ -227,9 +227,9 @@ def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:
 
 
 def _cost(target: CommandTarget, _rest: str) -> None:
-    from holdfast.session.storage.sqlite_store import read_copy  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.tui.pages.usage_pages import cost_page  # noqa: PLC0415 - likewise
-    from holdfast.ui.view.session_costs import Spending  # noqa: PLC0415 - likewise
+    from holdfast.session.storage.sqlite_store import read_copy
+    from holdfast.ui.tui.pages.usage_pages import cost_page
+    from holdfast.ui.view.session_costs import Spending
 
     folder = target.controller.catalog.folder(_session_id(target))
     target.dialogs.in_background(
@@ -239,8 +239,8 @@ def _cost(target: CommandTarget, _rest: str) -> None:
 
 
 def _context(target: CommandTarget, _rest: str) -> None:
-    from holdfast.session.conversation.context_breakdown import context_breakdown  # noqa: PLC0415 - when it is asked for
-    from holdfast.ui.tui.pages.usage_pages import context_page  # noqa: PLC0415 - likewise
+    from holdfast.session.conversation.context_breakdown import context_breakdown
+    from holdfast.ui.tui.pages.usage_pages import context_page
 
     controller = target.controller
     settings = controller.options.config.context

@@ -39,7 +39,7 @@ IN_PROGRESS: frozenset[CallState] = frozenset({"writing", "ready", "waiting", "r
 """The states of a call in progress."""
 
 
-class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+class UserBlock(msgspec.Struct, frozen=True, kw_only=True):
     """The user's prompt, which starts turn number `turn`; 0 if it joined the running turn.
 
     `shown` is the text to show while it is collapsed, "" for `text`.
@@ -126,7 +126,7 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-Block = Prompt | AnswerBlock | Thinking | CallBlock | Note | TurnEnd
+Block = UserBlock | AnswerBlock | Thinking | CallBlock | Note | TurnEnd
 
 
 def call_block(part: CallPart, key: BlockKey, *, cut: bool) -> CallBlock:

@@ -8,11 +8,11 @@ from holdfast.session.journal.parts import CallPart
 
 def declared_name(part: CallPart) -> str:
     """Return the declared name of the called tool, also if the model used another name for it."""
-    from holdfast.tools.builtin.declarations import SCHEMAS  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.builtin.declarations import SCHEMAS
 
     if any(schema.name == part.name for schema in SCHEMAS):
         return part.name
-    from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - for such a call
+    from holdfast.tools.arguments.tolerant_tool import canonical_name
 
     name = canonical_name(part.name)
     return name if any(schema.name == name for schema in SCHEMAS) else part.name
@@ -20,8 +20,8 @@ def declared_name(part: CallPart) -> str:
 
 def declared_arguments(part: CallPart) -> str:
     """Return the JSON that the tool of the call takes, with the declared names; unchanged for other tools."""
-    from holdfast.tools.arguments.tolerant_reader import read_arguments  # noqa: PLC0415 - when there is a call to show
-    from holdfast.tools.builtin.declarations import SCHEMAS  # noqa: PLC0415 - when there is a call to show
+    from holdfast.tools.arguments.tolerant_reader import read_arguments
+    from holdfast.tools.builtin.declarations import SCHEMAS
 
     name = declared_name(part)
     for schema in SCHEMAS:

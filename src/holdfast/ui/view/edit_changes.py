@@ -92,7 +92,7 @@ def _pieces(path: str, pieces: list[_Piece]) -> tuple[EditChange, ...]:
 
 
 def _patch(text: str) -> tuple[EditChange, ...]:
-    from holdfast.tools.patches.patch_text import parse_patch  # noqa: PLC0415 - when there is a patch to show
+    from holdfast.tools.patches.patch_text import parse_patch
 
     found: list[EditChange] = []
     for patch in parse_patch(text):

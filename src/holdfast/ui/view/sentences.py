@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.model_settings import ModelSettings
+from holdfast.session.journal.model_settings import settings_text
 from holdfast.session.journal.parts import CallPart, TextPart
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import NO_OUTPUT, ONLY_USER_DECIDES, clause_for_user, files_changed, folder_gone
@@ -227,18 +227,6 @@ class Narrator:
                 yield Sentence("task", sentence.text, sentence.detail)
             case TaskEndSent():
                 pass  # the sentence of its end says it
-
-
-def settings_text(settings: ModelSettings) -> str:
-    """Return the settings as a sentence."""
-    named = {
-        "effort": settings.effort,
-        "temperature": None if settings.temperature is None else f"{settings.temperature:g}",
-        "max output": None if settings.max_output is None else f"{settings.max_output:,} tokens",
-        "service tier": settings.service_tier,
-    }
-    values = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
-    return f"Model settings: {values}." if values else "Model settings: the provider's own."
 
 
 def _opened(entry: e.SessionOpened) -> str:

@@ -34,10 +34,10 @@ from holdfast.ui.view.blocks import (
     BlockKey,
     CallBlock,
     Note,
-    Prompt,
     Thinking,
     TodoLine,
     TurnEnd,
+    UserBlock,
     call_block,
     user_command,
     with_outcome,
@@ -227,8 +227,8 @@ class View:
                 self._end_all()
                 self._todos = [each for each in self._todos if each[0] < back]
 
-    def _prompt(self, key: BlockKey, text: str, *, turn: int = 0) -> Prompt:
-        return Prompt(key=key, turn=turn, text=text, shown=self._collapse(text))
+    def _prompt(self, key: BlockKey, text: str, *, turn: int = 0) -> UserBlock:
+        return UserBlock(key=key, turn=turn, text=text, shown=self._collapse(text))
 
     # The model's messages.
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.tools.message_frame import MOST_VALUES
 from holdfast.ui.acp.protocol.json_rpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -50,6 +51,8 @@ def test_a_line_is_a_message(line: bytes, message: object) -> None:
         (b'{"jsonrpc":"2.0","id":3,"method":"a","params":"\xff"}', PARSE_ERROR, 3),
         (b'{"jsonrpc":"2.0","method":"a","params":' + b"[" * 100_000 + b',"id":3}', PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":3,"method":"a","params":' + b"[" * 100_000, PARSE_ERROR, 3),
+        (b'{"jsonrpc":"2.0","id":3,"method":"a","params":[' + b"1," * MOST_VALUES + b"1]}", PARSE_ERROR, 3),
+        (b"[" + b"1," * MOST_VALUES + b"1]", PARSE_ERROR, None),
         (b'{"jsonrpc":"2.0","id":{},"method":"a"}', INVALID_REQUEST, None),
     ],
 )
@@ -65,6 +68,7 @@ def test_what_is_no_message_is_a_fault_with_its_id(line: bytes, code: int, reque
         b'{"jsonrpc":"2.0","id":3,"error":"str"}',
         b'{"jsonrpc":"2.0","id":3,"result":{"outcome":"\xff"}}',
         b'{"jsonrpc":"2.0","id":3,"result":' + b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":3,"result":[' + b"1," * MOST_VALUES + b"1]}",
     ],
 )
 def test_a_broken_answer_ends_the_question_that_waits_for_it(line: bytes) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from holdfast.ui.service.local.inbox_file import InboxFile
+from holdfast.errors import StorageFailed
+from holdfast.ui.service.local.inbox_file import LARGEST_INBOX, InboxFile
 
 ROWS = 400
 
@@ -41,6 +44,41 @@ def path(tmp_path: Path) -> Path:
 
 def kept(inbox: InboxFile) -> list[int]:
     return [each.id for each in inbox.rows("s", limit=ROWS)]
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, LARGEST_INBOX + 1)
+
+
+@pytest.mark.parametrize(
+    ("put", "why"),
+    [
+        (os.mkfifo, "it is a named pipe, not a regular file"),
+        (Path.mkdir, "it is a folder, not a regular file"),
+        (_device, "it is a device, not a regular file"),
+        (_loop, "Too many levels of symbolic links"),
+        (_huge, "it is larger than 4,294,967,296 bytes"),
+    ],
+)
+def test_what_is_no_file_of_an_inbox_is_named_and_not_blamed_on_the_disk(
+    tmp_path: Path, put: Callable[[Path], object], why: str
+) -> None:
+    path = tmp_path / "inbox.db"
+    put(path)
+    with pytest.raises(StorageFailed) as failed:
+        InboxFile(path)
+    assert str(failed.value) == f"Inbox {str(path)!r} cannot be used: {why}. Move it away; a new one will be made."
+    path.rmdir() if path.is_dir() else path.unlink()
+    InboxFile(path).close()
 
 
 def test_a_file_that_is_no_database_is_set_aside(path: Path) -> None:

@@ -17,6 +17,7 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Fact, LiveText, Shortening
 from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.errors import StorageFailed
+from holdfast.host.events import Busy, Idle
 from holdfast.providers.model import Model
 from holdfast.questions import older_question
 from holdfast.session.conversation.conversation import UserMessage
@@ -41,12 +42,10 @@ from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
     ApprovalRequested,
-    Busy,
     ErrorMessage,
-    Idle,
     InputAccepted,
     InputReturned,
-    Refused,
+    PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
 )
@@ -214,9 +213,9 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
     screen.until(lambda message: isinstance(message, LiveText))
     full.set()
     screen.agent.work.prompt("important words")
-    screen.until(lambda message: isinstance(message, Refused))
+    screen.until(lambda message: isinstance(message, PromptRefused))
     full.clear()
-    assert [message.text for message in screen.messages if isinstance(message, Refused)] == ["important words"]
+    assert [message.text for message in screen.messages if isinstance(message, PromptRefused)] == ["important words"]
 
 
 def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) -> None:
@@ -232,8 +231,8 @@ def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) 
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - another process appends first
     screen.agent.open(lambda: session)
     screen.agent.work.prompt("important words")
-    screen.until(lambda message: isinstance(message, Refused))
-    assert [message.text for message in screen.messages if isinstance(message, Refused)] == ["important words"]
+    screen.until(lambda message: isinstance(message, PromptRefused))
+    assert [message.text for message in screen.messages if isinstance(message, PromptRefused)] == ["important words"]
 
 
 def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None:
@@ -246,7 +245,7 @@ def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None
 
 def test_without_a_session_words_come_back(screen: Screen) -> None:
     screen.agent.work.prompt("hello?")
-    screen.until(lambda message: isinstance(message, Refused))
+    screen.until(lambda message: isinstance(message, PromptRefused))
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -319,8 +318,8 @@ def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(scr
 
     screen.agent.open(full)
     screen.agent.work.prompt("go")
-    screen.until(lambda message: isinstance(message, Refused))
-    assert Refused("go", "The disk is full. Free some space.") in screen.messages
+    screen.until(lambda message: isinstance(message, PromptRefused))
+    assert PromptRefused("go", "The disk is full. Free some space.") in screen.messages
 
 
 def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> None:
@@ -334,7 +333,7 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     assert [type(message) for message in screen.messages] == [SessionClosed, ErrorMessage]
     resume(screen.catalog, screen.catalog.find(session.id)).store.close()
     screen.agent.work.prompt("go")
-    screen.until(lambda message: isinstance(message, Refused))
+    screen.until(lambda message: isinstance(message, PromptRefused))
     assert "debug.log" in str(screen.messages[-2])
     assert screen.agent.close(20)
 

@@ -17,7 +17,7 @@ from holdfast.ui.tui.pages.diff_screen import heading
 from holdfast.ui.tui.pages.file_diffs import MOST_LINES, ShownDiff, edit_diffs, git_diffs, new_file
 from holdfast.ui.tui.pages.git_diff import working_tree
 from holdfast.ui.tui.render.diff import with_hidden
-from holdfast.ui.view.blocks import CallBlock, Prompt, call_block
+from holdfast.ui.view.blocks import CallBlock, UserBlock, call_block
 
 
 def call(name: str, state: str = "ok", **arguments: str) -> CallBlock:
@@ -29,7 +29,7 @@ def signs(file: ShownDiff) -> list[str]:
     return [f"{line.sign}{line.text}" for line in file.lines]
 
 
-PROMPT = Prompt(key="p", turn=2, text="more")
+PROMPT = UserBlock(key="p", turn=2, text="more")
 PATCH = "*** Begin Patch\n*** Update File: b.py\n@@\n one\n-two\n+2\n*** Add File: c.py\n+new\n*** End Patch"
 
 

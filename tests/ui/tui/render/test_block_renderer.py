@@ -22,7 +22,7 @@ from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usa
 from holdfast.ui.tui.render.block_renderer import can_expand, render_block
 from holdfast.ui.tui.render.markdown import Markdown
 from holdfast.ui.tui.render.plain_text import OPENED, duration_text
-from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Prompt, Thinking, TodoLine
+from holdfast.ui.view.blocks import Block, CallBlock, CallState, Note, Thinking, TodoLine, UserBlock
 from holdfast.ui.view.edit_changes import EditChange
 from holdfast.ui.view.view import View
 from transcript_scenes import Script, busy_day, call, plain, shown, viewed
@@ -230,7 +230,7 @@ def test_thinking_is_one_line_until_it_is_opened() -> None:
 
 
 def test_a_long_prompt_is_folded() -> None:
-    block = Prompt(key="p", turn=1, text="\n".join(f"line {n}" for n in range(40)))
+    block = UserBlock(key="p", turn=1, text="\n".join(f"line {n}" for n in range(40)))
     first, last = [f"▌ line {n}" for n in range(4)], [f"▌ line {n}" for n in (38, 39)]
     assert drawn(block) == [*first, "  … 34 more lines · ctrl+o", *last]
     assert len(drawn(block, opened=True)) == 40
@@ -238,7 +238,7 @@ def test_a_long_prompt_is_folded() -> None:
 
 
 def test_a_long_paste_is_its_mark_until_it_is_opened() -> None:
-    block = Prompt(key="p", turn=1, text="x\ny why?", shown="[Pasted text #1 +2 lines] why?")
+    block = UserBlock(key="p", turn=1, text="x\ny why?", shown="[Pasted text #1 +2 lines] why?")
     assert drawn(block) == ["▌ [Pasted text #1 +2 lines] why?"]
     assert drawn(block, opened=True) == ["▌ x", "▌ y why?"]
     assert can_expand(block)

@@ -110,8 +110,8 @@ class RepeatedCalls:
 
     async def _may_go_on(self, call: OpenCall, repeated: Repetition, ask: ApprovalPrompt) -> bool:
         """Ask the user whether the loop may go on. Question and answer are journalled; no question twice."""
-        from holdfast.agent.turn.calls.call_questions import answered_question  # noqa: PLC0415 - for a question
-        from holdfast.tools.approval.question import question_of  # noqa: PLC0415 - likewise
+        from holdfast.agent.turn.calls.call_questions import answered_question
+        from holdfast.tools.approval.question import question_of
 
         plan = _loop_plan(call, valid_unicode(loop_notices.loop_question(call, repeated)))
         question = question_of(plan, mode="ask", call=call.part.id)

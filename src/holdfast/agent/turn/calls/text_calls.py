@@ -40,7 +40,7 @@ def check_response(
     has_calls = any(isinstance(part, CallPart) for part in finished.parts)
     if has_calls or finished.finish not in ("stop", "calls") or not any(mark in text for mark in _MARKS):
         return CheckedResponse(finished)
-    from holdfast.tools.arguments.written_calls import ends_with_call, written_calls  # noqa: PLC0415 - for such a text
+    from holdfast.tools.arguments.written_calls import ends_with_call, written_calls
 
     if not reads:
         return CheckedResponse(finished, unread=ends_with_call(text, tools()))

@@ -20,8 +20,8 @@ def request_blocks(body: Mapping[str, object]) -> Iterator[Item]:
             if (found := lifetimes_in(raw)) or blank:
                 flags = BLANK if blank else NO_FLAGS
                 yield Item("text", "system", (holder, number), flags=flags, marks=len(found), lifetimes=found)
-    if (mark := body.get("cache_control")) is not None:  # which Anthropic puts on the last block
-        yield Item("text", "system", ("cache_control",), lifetimes=(_lifetime_of(mark),))
+    if (mark := body.get("cache_control")) is not None:  # which Anthropic puts on the last block, as one of the four
+        yield Item("text", "system", ("cache_control",), marks=1, lifetimes=(_lifetime_of(mark),))
 
 
 def has_no_settings(block: object) -> bool:

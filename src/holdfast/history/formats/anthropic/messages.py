@@ -84,7 +84,7 @@ class Anthropic:
         names = [name for tool in as_array(body.get("tools")) if (name := as_text(as_object(tool).get("name")))]
         mode = as_text(as_object(body.get("thinking")).get("type"))
         blocks = [*as_array(body.get("system")), *as_array(body.get("tools"))]
-        marks = sum(len(lifetimes_in(block)) for block in blocks)
+        marks = sum(len(lifetimes_in(block)) for block in blocks) + (body.get("cache_control") is not None)
         return RequestFacts(
             frozenset(names),
             _THINKING_MODES.get(mode or ""),

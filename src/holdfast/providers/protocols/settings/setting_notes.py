@@ -18,7 +18,7 @@ def setting_notes(conversation: Conversation, providers: Providers) -> tuple[str
         return ()
     if provider.through_pydantic_ai:
         return (f"{conversation.model} gets no settings: none is sent through pydantic-ai.",)
-    from holdfast.providers.protocols import protocol_of  # noqa: PLC0415 - when there is a setting
+    from holdfast.providers.protocols import protocol_of
 
     target = ModelEndpoint(provider, model, key=None, address=None)
     return protocol_of(provider.kind).settings(target, conversation).notes

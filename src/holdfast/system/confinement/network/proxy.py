@@ -63,7 +63,7 @@ class Proxy:
             self._free.release()
 
     def _handle(self, connection: socket.socket) -> None:
-        head, rest = _read(connection)
+        head, rest = received_head(connection)
         request = read_head(head) if head else None
         if request is None:
             connection.sendall(_refusal(400, "This proxy knows CONNECT and absolute http:// requests only."))
@@ -109,7 +109,7 @@ class Proxy:
                 os.write(self._report, json.dumps(line).encode() + b"\n")
 
 
-def _read(connection: socket.socket) -> tuple[bytes, bytes]:
+def received_head(connection: socket.socket) -> tuple[bytes, bytes]:
     """Return a head and what came behind it; both empty if none came in time and size."""
     data, deadline = b"", time.monotonic() + _HEAD_SECONDS
     while b"\r\n\r\n" not in data:

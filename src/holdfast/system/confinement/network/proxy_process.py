@@ -20,7 +20,11 @@ _PROGRAM = (
     "import sys; sys.path.append(sys.argv.pop(1)); from holdfast.system.confinement.network.proxy import main; main()"
 )
 _PACKAGES = __file__.rsplit("/", 5)[0]
-_REPORT_MOST = 65_536
+REPORT_MOST = 65_536
+"""Bytes of a proxy's reports. It sends at most 100, each of a few hundred bytes."""
+
+_LONGEST_HOST = 300
+_LONGEST_REASON = 200
 
 
 class ProxyProcess:
@@ -74,7 +78,28 @@ def stop_proxy(proxy: ProxyProcess) -> list[dict[str, object]]:
         os.kill(proxy.pid, signal.SIGKILL)
         os.waitpid(proxy.pid, 0)
     data = b""
-    while len(data) < _REPORT_MOST and (more := os.read(proxy.report, _REPORT_MOST)):
+    while len(data) < REPORT_MOST and (more := os.read(proxy.report, REPORT_MOST)):
         data += more
     os.close(proxy.report)
-    return [json.loads(line) for line in data.split(b"\n")[:-1]]
+    return refusals(data)
+
+
+def refusals(reports: bytes) -> list[dict[str, object]]:
+    """Return what complete lines of a proxy say that it refused; a line that says something else does not count."""
+    found = [_refusal(line) for line in reports[:REPORT_MOST].split(b"\n")[:-1]]
+    return [each for each in found if each]
+
+
+def _refusal(line: bytes) -> dict[str, object]:
+    try:
+        report: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    match report:
+        case {"host": str(host), "port": int(port), "why": str(why)} if not isinstance(port, bool):
+            is_one = (
+                host.isascii() and len(host) <= _LONGEST_HOST and 0 < port < 1 << 16 and len(why) <= _LONGEST_REASON
+            )
+            return {"host": host, "port": port, "why": why} if is_one and why.isascii() else {}
+        case _:
+            return {}

@@ -9,6 +9,9 @@ from typing import cast
 
 import httpx2
 
+_TOO_LONG = "Receive buffer too long"
+"""What the HTTP library says of a head of more than 100 KB."""
+
 
 def transport_reason(error: httpx2.TransportError) -> str:
     """Return a phrase about a connection that was not made, broke or did not answer in time."""
@@ -19,6 +22,8 @@ def transport_reason(error: httpx2.TransportError) -> str:
             return f"cannot connect to {place}: {_cause(error)}"
         case httpx2.TimeoutException():
             return f"{place} did not answer in time"
+        case httpx2.RemoteProtocolError() if str(error) == _TOO_LONG:
+            return f"{place} sent headers that do not end"
         case _:
             return f"the connection to {place} broke: {_cause(error)}"
 

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import httpx2
 import msgspec
@@ -36,6 +36,7 @@ from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.system.network_variables import ANY_ADDRESS, network_fault
 from holdfast.tools.mcp.call_result import result_output
+from holdfast.tools.mcp.sdk.connect_errors import transport_reason
 from holdfast.tools.mcp.sdk.http_bodies import HEADERS, bound_body
 from holdfast.tools.mcp.sdk.line_transport import line_transport
 from holdfast.tools.mcp.sdk.listing import list_offered
@@ -49,6 +50,10 @@ from holdfast.tools.mcp.sign_in import SignInStore, needs_sign_in
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.tool import ToolContext, ToolOutput
 from holdfast.typed_data import decode_json
+
+if TYPE_CHECKING:
+    from httpx2._client import UseClientDefault
+    from httpx2._types import AuthTypes
 
 OPENS_WITHIN = 60.0
 """Seconds that a server may take for the handshake and the list of its tools: some are downloaded first."""
@@ -233,11 +238,12 @@ class ServerConnection:
         timeouts = (self._server.timeout, self._server.idle_timeout)
         timeout = httpx2.Timeout(30.0, read=max(LONGEST_CALL, *(each or 0 for each in timeouts)))
         async with (
-            httpx2.AsyncClient(
+            _CallingClient(
+                self._traffic,
                 headers={**HEADERS, **self._server.headers},
                 timeout=timeout,
                 auth=self._auth,
-                event_hooks={"response": [self._on_response]},
+                on_response=self._on_response,
             ) as http,
             streamable_http_client(self._server.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE) as streams,
         ):
@@ -354,6 +360,37 @@ class ServerConnection:
             self._task.cancel()
         if self._process is not None:
             await self._process.end(within)
+
+
+class _CallingClient(httpx2.AsyncClient):
+    """A client that notes why a call got no answer: the SDK only says that the connection was closed."""
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        *,
+        headers: Mapping[str, str],
+        timeout: httpx2.Timeout,
+        auth: httpx2.Auth | None,
+        on_response: Callable[[httpx2.Response], Coroutine[None, None, None]],
+    ) -> None:
+        super().__init__(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [on_response]})
+        self._traffic = traffic
+
+    async def send(
+        self,
+        request: httpx2.Request,
+        *,
+        stream: bool = False,
+        auth: AuthTypes | UseClientDefault | None = httpx2.USE_CLIENT_DEFAULT,
+        follow_redirects: bool | UseClientDefault = httpx2.USE_CLIENT_DEFAULT,
+    ) -> httpx2.Response:
+        try:
+            return await super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
+        except httpx2.TransportError as error:
+            if b'"tools/call"' in request.content:
+                self._traffic.broken = transport_reason(error)
+            raise
 
 
 def _error_code(body: str) -> int | None:

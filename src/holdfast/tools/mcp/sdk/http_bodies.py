@@ -1,7 +1,8 @@
 """Bounds what is read of a server at a URL, where the bytes arrive and before anything keeps them.
 
-Each body has at most `LARGEST_MESSAGE` bytes, unpacked, and `MOST_VALUES`; of a stream of events, each event has. No
-compression is requested. What is compressed anyway is unpacked in small pieces, so that it is refused before it is big.
+Each body has at most `LARGEST_MESSAGE` bytes, unpacked, and `MOST_VALUES`; of a stream of events, each event has, with
+the comments before it. No compression is requested. What is compressed anyway is unpacked in small pieces, so that it
+is refused before it is big; it may also hold nothing, without an end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx2
 
-from holdfast.tools.mcp.sdk.traffic import MessageSize
+from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, TOO_LARGE, MessageSize
 
 HEADERS = {"Accept-Encoding": "identity"}
 """What each request asks for."""
@@ -46,10 +47,15 @@ def bound_body(response: httpx2.Response, refuse: Callable[[str], None] = lambda
 
 
 class _EventSize:
-    """The size of each event of a stream. A blank line ends an event, in any of the three kinds of lines."""
+    """The size of each event of a stream. A blank line ends an event, in any of the three kinds of lines.
+
+    An event of comments alone is none: many servers send one now and then, and its bytes count for the next event.
+    """
 
     def __init__(self) -> None:
         self._event = MessageSize()
+        self._has_content = False  # whether a line of the event is no comment
+        self._begins = True  # whether the line begins
         self._return = b""  # the end of a piece, which is one line's end with the next piece, or alone
         self._line_begins = True
 
@@ -63,14 +69,17 @@ class _EventSize:
             return why
         for line in more:
             if self._line_begins:
-                self._event = MessageSize()
-            self._line_begins = True
+                self._event = MessageSize(0 if self._has_content else self._event.size)
+                self._has_content = False
+            self._line_begins = self._begins = True
             if why := self._part(line):
                 return why
         return ""
 
     def _part(self, line: bytes) -> str:
+        self._has_content = self._has_content or (self._begins and line[:1] not in (b"", b":"))
         self._line_begins = self._line_begins and not line
+        self._begins = self._begins and not line
         return self._event.fault(line) if line else ""
 
 
@@ -98,12 +107,17 @@ class _BoundedBody(httpx2.AsyncByteStream):
         loop = asyncio.get_running_loop()
         until = None if self._seconds is None else loop.time() + self._seconds
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if self._encodings else None
+        empty = 0
         async for data in self._body:
+            empty += len(data)
             for piece in [data] if unpacker is None else self._unpacked(unpacker, data):
+                empty = 0 if piece else empty
                 if why := self._size.fault(piece):
                     raise self._refused(why)
                 yield piece
                 await asyncio.sleep(0)  # a stop is noticed also while much is unpacked
+            if empty > LARGEST_MESSAGE:
+                raise self._refused(TOO_LARGE)
             if until is not None and loop.time() > until:
                 raise self._refused(f"its answer did not end within {self._seconds:g} s")
 

@@ -38,7 +38,7 @@ from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, q
 from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic, invalid_message_reason
 from holdfast.tools.tool import ToolContext, ToolOutput
 
-Answer = Mapping[str, object]
+ServerResult = Mapping[str, object]
 """The result of a call, as decoded JSON."""
 
 MOST_SILENCE = 300.0
@@ -120,7 +120,7 @@ class ServerCall:
             if not task.done():
                 self._await_late(task)
 
-    async def _rounds(self, tool: str, arguments: dict[str, object]) -> Answer:
+    async def _rounds(self, tool: str, arguments: dict[str, object]) -> ServerResult:
         """Ask until the server answers with a result, and return that, decoded."""
         responses: InputResponses | None = None
         state: str | None = None
@@ -192,7 +192,7 @@ class ServerCall:
         how = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
         self._context.emit(f"{how}{f': {message}' if message else ''}\n")
 
-    async def _outcome(self, task: asyncio.Task[Answer]) -> ToolOutput:
+    async def _outcome(self, task: asyncio.Task[ServerResult]) -> ToolOutput:
         if not task.done() or task.cancelled():
             return self._lost_output(await self._end())
         error = task.exception()
@@ -202,7 +202,9 @@ class ServerCall:
             raise error
         if isinstance(error, MCPError):
             if is_end(error):
-                return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
+                return self._lost_output(
+                    await self._end() if self._over.is_set() else self._traffic.broken or reason_of(error)
+                )
             if why := _unreadable(error):
                 return self._unreadable_output(why)
             if error.error.message == _STATUS and (status := self._traffic.status):
@@ -217,7 +219,7 @@ class ServerCall:
             return self._lost_output(await self._end() if self._over.is_set() else reason_of(error))
         raise error
 
-    def _output_of(self, answer: Answer) -> ToolOutput:
+    def _output_of(self, answer: ServerResult) -> ToolOutput:
         """Return the output of an answer, with a note about questions that no user could be asked."""
         output = result_output(answer)
         if not self._declined:
@@ -226,7 +228,7 @@ class ServerCall:
         note = f"[It asked the user, and was declined because no user can be asked in this run: {questions}]"
         return ToolOutput(text=f"{output.text}\n{note}", ok=output.ok, images=output.images)
 
-    async def _give_up(self, task: asyncio.Task[Answer], why: str) -> ToolOutput:
+    async def _give_up(self, task: asyncio.Task[ServerResult], why: str) -> ToolOutput:
         """Tell the server to stop. An answer that comes at once still counts; a later one is reported as late."""
         if self._open_questions:
             await asyncio.wait(self._open_questions, timeout=LETS_GO)
@@ -249,14 +251,14 @@ class ServerCall:
                 why = f"{why} It answered: {reason_of(error)}."
         return ToolOutput(text=f"MCP server {self._server!r} {why} {_UNKNOWN}", interrupted=True)
 
-    def _await_late(self, task: asyncio.Task[Answer]) -> None:
+    def _await_late(self, task: asyncio.Task[ServerResult]) -> None:
         """Report the answer that the server sends after the call was given up, until the connection ends."""
         late = self._context.report_late
         if late is None:
             task.cancel()
             return
 
-        def done(ended: asyncio.Task[Answer]) -> None:
+        def done(ended: asyncio.Task[ServerResult]) -> None:
             if not ended.cancelled() and ended.exception() is None:
                 try:
                     late(self._output_of(ended.result()))

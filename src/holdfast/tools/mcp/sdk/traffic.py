@@ -50,11 +50,17 @@ _LONGEST_NAME = 100
 class MessageSize:
     """The size of a message that arrives in pieces."""
 
-    def __init__(self) -> None:
-        self._bytes = 0
+    def __init__(self, size: int = 0) -> None:
+        """Begin with `size` bytes."""
+        self._bytes = size
         self._wide = False
         self._last = b""
         self._values = ValueCounter()
+
+    @property
+    def size(self) -> int:
+        """Return its bytes so far."""
+        return self._bytes
 
     def fault(self, piece: bytes) -> str:
         """Return why the message is too large with its next piece, "" if it is not."""
@@ -72,9 +78,9 @@ class MessageSize:
 class Traffic:
     """What a connection has carried: how many lines were `skipped` because they are not messages, and any `fault`.
 
-    `call` is the id of the last request that called a tool, `status` that of HTTP with which it was refused; with
-    `cancels_by_closing`, closing its stream cancels it. `unusable` has the tools of the last list that cannot be used,
-    `version` is that of the protocol.
+    `call` is the id of the last request that called a tool, `status` that of HTTP with which it was refused, `broken`
+    why there was no answer at all; with `cancels_by_closing`, closing its stream cancels it. `unusable` has the tools
+    of the last list that cannot be used, `version` is that of the protocol.
     """
 
     def __init__(self) -> None:
@@ -82,6 +88,7 @@ class Traffic:
         self.fault = ""
         self.call: RequestId | None = None
         self.status = 0
+        self.broken = ""
         self.cancels_by_closing = False
         self.version = _FIRST_VERSION
         self.unusable: list[UnusableTool] = []
@@ -97,7 +104,7 @@ class Traffic:
         elif isinstance(request, JSONRPCNotification) and request.method == "notifications/cancelled":
             self._open.discard((request.params or {}).get("requestId", ""))
         if isinstance(request, JSONRPCRequest) and request.method == "tools/call":
-            self.call, self.status = request.id, 0
+            self.call, self.status, self.broken = request.id, 0, ""
         if isinstance(request, JSONRPCRequest) and request.method == "tools/list":
             self._lists.add(request.id)
             if not (request.params or {}).get("cursor"):

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.text import valid_unicode
 from holdfast.tools.message_frame import MOST_VALUES, is_too_complex, message_frame
-from holdfast.typed_data import convert_value
+from holdfast.typed_data import convert_value, decode_fault
 
 RequestId = str | int | None
 """The id of a request. The protocol allows null."""
@@ -90,13 +90,13 @@ def message_of(line: bytes) -> RpcMessage | None:
     if not line.strip():
         return None
     if is_too_complex(line):
-        return RpcFault(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less.")
+        return _fault(PARSE_ERROR, f"The line has more than {MOST_VALUES} values. Send less.", line)
     try:
         message = convert_value(_decoded(line), _Message)
     except msgspec.ValidationError as error:
         return _fault(INVALID_REQUEST, f"The line is no JSON-RPC 2.0 message: {error}.", line)
     except (ValueError, RecursionError) as error:
-        return _fault(PARSE_ERROR, f"The line is not JSON: {error}.", line)
+        return _fault(PARSE_ERROR, f"The line is not JSON: {decode_fault(error)}.", line)
     return _kind(message)
 
 

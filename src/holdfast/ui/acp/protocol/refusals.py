@@ -24,16 +24,16 @@ class Refusals:
         except RpcError as error:
             refuse(error)
         except HoldfastError as error:
-            from holdfast.ui.acp.turn_answer import rpc_error  # noqa: PLC0415 - only when there is one
+            from holdfast.ui.acp.turn_answer import rpc_error
 
             refuse(rpc_error(error))
         except Exception as error:  # noqa: BLE001 - the top of the ui: a request is always answered
             refuse(self._bug(error))
 
     def _bug(self, error: Exception) -> RpcError:
-        import traceback  # noqa: PLC0415 - only when there is one
+        import traceback
 
-        from holdfast.ui.startup.crash_report import keep_traceback  # noqa: PLC0415 - likewise
+        from holdfast.ui.startup.crash_report import keep_traceback
 
         trace, location = keep_traceback("".join(traceback.format_exception(error)), environ=self._environ)
         debug_log_note(f"Internal error. This is a bug in holdfast ({location}).\n{trace}")

@@ -83,7 +83,7 @@ class ClientQuestions:
 
     async def _ask_with_address(self, question: Question, user_question: UserQuestion) -> ApprovalAnswer:
         """Have the client show the address of a page. The client opens it if the user agrees."""
-        from holdfast.tools.mcp.form_fields import USER_OPENS  # noqa: PLC0415 - when a server asks
+        from holdfast.tools.mcp.form_fields import USER_OPENS
 
         self._pages += 1
         params: AcpFields = {

@@ -18,26 +18,10 @@ from holdfast.providers.registry import known_providers
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
+from holdfast.ui.command_table import COMMANDS, MCP_SERVE
 from holdfast.ui.commands.completion.scripts import SCRIPTS
 from holdfast.ui.startup.arguments import Parser
 from holdfast.ui.view.columns import single_line
-
-COMPLETED_COMMANDS: Mapping[str, str] = {
-    "setup": "set up a provider, API key and model",
-    "config": "show every setting and its source",
-    "doctor": "check this machine's setup",
-    "models": "list models, with window and price",
-    "mcp": "manage MCP servers",
-    "sessions": "manage your sessions",
-    "check": "validate a conversation file",
-    "repair": "repair a conversation file",
-    "acp": "serve an editor over the Agent Client Protocol",
-    "serve": "serve an HTTP API and a page",
-    "worker": "drive sessions of a fleet",
-    "fleet": "create and watch the database of a fleet",
-    "demo": "watch a demo",
-    "completion": "print a shell completion script",
-}
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -95,7 +79,7 @@ def candidates(line: str, known: CandidateSource) -> list[Candidate]:
 def _next(words: Sequence[str], prefix: str, known: CandidateSource) -> Iterator[Candidate]:
     """Yield the candidates after the words; `prefix` is the beginning of the next word."""
     if not words and not prefix.startswith("-"):
-        yield from (Candidate(name, description) for name, description in COMPLETED_COMMANDS.items())
+        yield from (Candidate(name, command.summary) for name, command in COMMANDS.items())
     parser, words = _parser_of(words)
     option = _open_option(parser, words)
     if option is not None and _is_value(parser, words):
@@ -113,50 +97,15 @@ def _next(words: Sequence[str], prefix: str, known: CandidateSource) -> Iterator
 
 def _parser_of(words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]]:
     """Return the parser for the line, and the words that this parser reads."""
-    if not words or words[0] not in COMPLETED_COMMANDS:
-        from holdfast.ui.startup.arguments import parser  # noqa: PLC0415 - one of several
+    if not words or words[0] not in COMMANDS:
+        from holdfast.ui.startup.arguments import parser
 
         return parser(), words
     if list(words[:2]) == ["mcp", "serve"]:
-        from holdfast.ui.mcp_server.main import command_parser as serve_parser  # noqa: PLC0415 - one of several
-
-        return serve_parser(), words[2:]
-    found, rest = _command(words[0]), words[1:]
+        return MCP_SERVE.make_parser(), words[2:]
+    found, rest = COMMANDS[words[0]].make_parser(), words[1:]
     subparsers = _subparsers(found)
     return (subparsers[rest[0]], rest[1:]) if rest and rest[0] in subparsers else (found, rest)
-
-
-def _command(name: str) -> argparse.ArgumentParser:
-    match name:
-        case "setup":
-            from holdfast.ui.commands.setup import command_parser as make_parser  # noqa: PLC0415 - one of several
-        case "config":
-            from holdfast.ui.commands.config import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "doctor":
-            from holdfast.ui.commands.doctor import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "models":
-            from holdfast.ui.commands.models import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "mcp":
-            from holdfast.ui.commands.mcp import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "sessions":
-            from holdfast.ui.commands.sessions import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "acp":
-            from holdfast.ui.acp.main import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "serve":
-            from holdfast.ui.service.main import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "worker":
-            from holdfast.ui.commands.fleet.worker import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "fleet":
-            from holdfast.ui.commands.fleet.fleet import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "demo":
-            from holdfast.ui.demo import command_parser as make_parser  # noqa: PLC0415 - likewise
-        case "check" | "repair":
-            from holdfast.ui.commands.check import command_parser as make_parser_of  # noqa: PLC0415 - likewise
-
-            return make_parser_of(name)
-        case _:
-            make_parser = command_parser
-    return make_parser()
 
 
 def _open_option(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Action | None:
@@ -215,7 +164,7 @@ def known_candidates(metavar: str, environ: Mapping[str, str]) -> Iterator[Candi
     elif metavar == "TRASHED-ID":
         yield from (Candidate(each.id, each.title) for each in _sessions(environ, trashed=True))
     elif metavar == "SETTING":
-        from holdfast.ui.settings.setting_catalog import setting_names  # noqa: PLC0415 - only `config` has settings
+        from holdfast.ui.settings.setting_catalog import setting_names
 
         yield from (Candidate(name) for name in setting_names())
     elif metavar in ("PROVIDER:MODEL", "PROVIDER"):

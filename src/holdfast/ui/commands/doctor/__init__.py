@@ -53,10 +53,10 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
 def _found(what: str | None, environ: Mapping[str, str]) -> list[DoctorFinding]:
     if what == "sandbox":
-        from holdfast.ui.commands.doctor.sandbox import examine_sandbox  # noqa: PLC0415 - not for the parser
+        from holdfast.ui.commands.doctor.sandbox import examine_sandbox
 
-        return examine_sandbox(environ)
-    from holdfast.ui.commands.doctor.probes import examine_machine  # noqa: PLC0415 - likewise
+        return examine_sandbox(environ, working_directory(None))
+    from holdfast.ui.commands.doctor.probes import examine_machine
 
     return asyncio.run(examine_machine(environ, working_directory(None)))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError
+from holdfast.system.threads import in_daemon
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing
+from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.view.columns import count_noun
 
 if TYPE_CHECKING:
@@ -16,14 +19,20 @@ if TYPE_CHECKING:
 _NAME = "fleet"
 
 
+async def probe_store(options: RunOptions, environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
+    """Return the finding about the database, if the environment names one."""
+    del options, cwd
+    return await in_daemon(lambda: list(store_findings(environ)))
+
+
 def store_findings(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Yield the finding about the database, if the environment names one. It may take some seconds."""
     url = environ.get(STORE_VARIABLE, "")
     if not url:
         return
     try:
-        from holdfast.fleet.postgres.database import place_of  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.server_health import server_health  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import place_of
+        from holdfast.fleet.postgres.server_health import server_health
     except ModuleNotFoundError as error:
         yield DoctorFinding(name=_NAME, level="fail", what=STORE_VARIABLE, todo=str(extra_missing(error)))
         return

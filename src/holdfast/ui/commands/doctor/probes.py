@@ -10,9 +10,11 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import cast
 
 from holdfast import __version__
 from holdfast.config.settings import Config, usable_config
@@ -34,12 +36,20 @@ from holdfast.ui.commands.config import rule_rows
 from holdfast.ui.commands.doctor import findings
 from holdfast.ui.commands.doctor.base_prompt import base_tokens
 from holdfast.ui.commands.doctor.findings import DoctorFinding
-from holdfast.ui.commands.doctor.fleet_store import store_findings
 from holdfast.ui.commands.verify import verify_session
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.toolbox_settings import search_backend, search_key
 from holdfast.ui.view.columns import home
+
+Probe = Callable[[RunOptions, Mapping[str, str], Path], Awaitable[Sequence[DoctorFinding]]]
+"""Looks at one thing and returns its findings; it ends by itself, and raises nothing."""
+
+OTHER_PROBES = (
+    "holdfast.ui.commands.doctor.server_probe:probe_servers",
+    "holdfast.ui.commands.doctor.fleet_store:probe_store",
+)
+"""The probes of other packages."""
 
 STARTING = 10.0
 """Seconds for the supervisor to start and run an empty command."""
@@ -50,7 +60,6 @@ ANSWERING = 3.0
 READING = 3.0
 """Seconds for reading sessions, the newest first."""
 
-_SERVERS_WITHIN = 20.0  # seconds for all MCP servers
 _PACKAGES = ("pydantic-ai-slim", "textual", "msgspec")
 _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": BUBBLEWRAP}
 
@@ -58,19 +67,17 @@ _RUNS = {"git": "git", "ripgrep": "rg", "bubblewrap": BUBBLEWRAP}
 async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
     """Return the findings about this machine, in the order in which to fix them."""
     options, setup = _setup_findings(environ, cwd)
-    (programs, commands), ways, store, servers, windows = await asyncio.gather(
+    (programs, commands), ways, windows, others = await asyncio.gather(
         _programs(options.config),
         _ways(options),
-        in_daemon(lambda: tuple(store_findings(environ))),
-        _servers(options, cwd),
         in_daemon(lambda: tuple(_window(options))),
+        _others(options, environ, cwd),
     )  # concurrently, because each waits for something else
     return [
         *setup,
         *ways,
         *windows,
-        *servers,
-        *store,
+        *others,
         *_storage(environ),
         *programs,
         commands,
@@ -78,6 +85,13 @@ async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorF
         _sessions(options.catalog, options.providers),
         *_temporary(homes(environ).temporary_sessions),
     ]
+
+
+async def _others(options: RunOptions, environ: Mapping[str, str], cwd: Path) -> list[DoctorFinding]:
+    """Return the findings of the probes of other packages."""
+    probes = (cast("Probe", resolve_name(each)) for each in OTHER_PROBES)
+    found = await asyncio.gather(*(probe(options, environ, cwd) for probe in probes))
+    return [finding for findings_of_one in found for finding in findings_of_one]
 
 
 def _temporary(root: Path) -> Iterator[DoctorFinding]:
@@ -180,31 +194,6 @@ async def _ways(options: RunOptions) -> list[DoctorFinding]:
         findings.provider_finding(provider, way, chosen=provider.name == chosen)
         for provider, way in zip(usable, ways, strict=True)
         if way.step != "unknown"
-    ]
-
-
-async def _servers(options: RunOptions, cwd: Path) -> list[DoctorFinding]:
-    """Return a finding for each MCP server, which is started for it."""
-    if options.mcp is None:
-        return []
-    from holdfast.tools.mcp.discovery import ask_servers  # noqa: PLC0415 - if there are servers
-
-    try:
-        answers = await ask_servers(options.mcp, cwd=cwd, within=_SERVERS_WITHIN)
-    except OSError as error:
-        answers = {each.name: f"It was not asked: {error.strerror}." for each in options.mcp.servers}
-    confinement = {each.name: each.confinement for each in options.mcp.servers}
-    return [
-        findings.server_finding(name, tools=0, unusable=(), problem=answer)
-        if isinstance(answer, str)
-        else findings.server_finding(
-            name,
-            tools=len(answer.tools),
-            unusable=[each.name for each in answer.unusable],
-            problem="",
-            confinement=confinement[name],
-        )
-        for name, answer in answers.items()
     ]
 
 

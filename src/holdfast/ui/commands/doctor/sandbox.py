@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from holdfast.system.confinement.git_folders import LINK_REMEDY, unkept_link
 from holdfast.system.confinement.probe import WallChoice, WallProbe, choose_wall, probe_walls
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 
 _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock", "none": "none"}
 
 
-def examine_sandbox(environ: Mapping[str, str]) -> list[DoctorFinding]:
-    """Try each wall and return the findings. Blocks for a moment."""
-    return list(sandbox_findings(probe_walls(environ)))
+def examine_sandbox(environ: Mapping[str, str], workspace: Path) -> list[DoctorFinding]:
+    """Try each wall, for commands in the workspace, and return the findings. Blocks for a moment."""
+    return [*sandbox_findings(probe_walls(environ, str(workspace))), *_workspace(workspace)]
+
+
+def _workspace(workspace: Path) -> Iterator[DoctorFinding]:
+    """Yield what in the workspace keeps commands from being confined where they may write."""
+    if why := unkept_link(str(workspace)):
+        yield DoctorFinding(name="workspace", level="warn", what=why, todo=LINK_REMEDY)
 
 
 def sandbox_findings(probes: Sequence[WallProbe]) -> Iterator[DoctorFinding]:

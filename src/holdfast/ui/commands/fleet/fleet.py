@@ -44,9 +44,9 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
 
 def _init(url: str) -> int:
     try:
-        from holdfast.fleet.postgres.database import Database, checked_url  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.schema import migrate, worker_role  # noqa: PLC0415 - likewise
-        from holdfast.fleet.worker.engine import prepare_engine  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import Database, checked_url
+        from holdfast.fleet.postgres.schema import migrate, worker_role
+        from holdfast.fleet.worker.engine import prepare_engine
     except ModuleNotFoundError as error:
         raise extra_missing(error) from error
     database = Database(checked_url(url))
@@ -62,8 +62,8 @@ def _init(url: str) -> int:
 
 def _status(url: str, *, as_json: bool) -> int:
     try:
-        from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import checked_url
+        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
     except ModuleNotFoundError as error:
         raise extra_missing(error) from error
     fleet = PostgresFleet(checked_url(url))

@@ -11,23 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.ui.commands.fleet.worker import STORE_VARIABLE, extra_missing, store_url
+from holdfast.ui.commands.sessions import MoveArguments
 from holdfast.ui.startup.arguments import Parser
 
 if TYPE_CHECKING:
     from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
-
-MOVE_COMMANDS = ("push", "pull", "backup")
-
-
-class MoveArguments(argparse.Namespace):
-    """The options of `holdfast sessions` that these commands read."""
-
-    command: str
-    session: str
-    store: str | None = None
-    repo: str | None = None
-    base: str = ""
-    folder: str = ""
 
 
 def add_moves(commands: argparse._SubParsersAction[Parser]) -> None:  # pyright: ignore[reportPrivateUsage] - argparse has no public name
@@ -67,16 +55,16 @@ def main(arguments: MoveArguments, *, catalog: Catalog, environ: Mapping[str, st
 
 def _fleet(url: str) -> PostgresFleet:
     try:
-        from holdfast.fleet.postgres.database import checked_url  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet  # noqa: PLC0415 - likewise
+        from holdfast.fleet.postgres.database import checked_url
+        from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
     except ModuleNotFoundError as error:
         raise extra_missing(error) from error
     return PostgresFleet(checked_url(url))
 
 
 def _push(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdout: TextIO) -> int:
-    from holdfast.fleet.places.outside_values import checked_place  # noqa: PLC0415 - only this command needs it
-    from holdfast.fleet.postgres.moves import push  # noqa: PLC0415 - an extra
+    from holdfast.fleet.places.outside_values import checked_place
+    from holdfast.fleet.postgres.moves import push
 
     summary = catalog.find(arguments.session, free=True)
     place: dict[str, object] = {"kind": "folder", "cwd": summary.cwd, "host": socket.gethostname()}
@@ -88,7 +76,7 @@ def _push(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdo
 
 
 def _pull(fleet: PostgresFleet, catalog: Catalog, arguments: MoveArguments, stdout: TextIO) -> int:
-    from holdfast.fleet.postgres.moves import pull  # noqa: PLC0415 - an extra
+    from holdfast.fleet.postgres.moves import pull
 
     count = pull(catalog, arguments.session, fleet)
     print(
@@ -115,7 +103,7 @@ def _verify(fleet: PostgresFleet, session: str, stdout: TextIO) -> int:
 
 
 def _backup(catalog: Catalog, folder: str, stdout: TextIO) -> int:
-    from holdfast.fleet.session_backup import back_up  # noqa: PLC0415 - a list copies nothing
+    from holdfast.fleet.session_backup import back_up
 
     target = Path(folder).expanduser().absolute()
     if target == catalog.folder("x").parent:

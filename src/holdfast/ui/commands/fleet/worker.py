@@ -70,11 +70,11 @@ def main(argv: list[str], *, environ: Mapping[str, str]) -> int:
         raise UsageError("--slots and --ttl must be at least 1, and --grace not negative.")
     url = store_url(arguments.store, environ)
     try:
-        from holdfast.fleet.places.local_places import LocalPlaces  # noqa: PLC0415 - an extra
-        from holdfast.fleet.postgres.database import Database, ServerAway, checked_url  # noqa: PLC0415 - likewise
-        from holdfast.fleet.postgres.schema import require_schema  # noqa: PLC0415 - likewise
-        from holdfast.fleet.worker.worker import Worker  # noqa: PLC0415 - likewise
-        from holdfast.ui.commands.fleet.session_agents import SessionAgents  # noqa: PLC0415 - likewise
+        from holdfast.fleet.places.local_places import LocalPlaces
+        from holdfast.fleet.postgres.database import Database, ServerAway, checked_url
+        from holdfast.fleet.postgres.schema import require_schema
+        from holdfast.fleet.worker.worker import Worker
+        from holdfast.ui.commands.fleet.session_agents import SessionAgents
     except ModuleNotFoundError as error:
         raise extra_missing(error) from error
     database = Database(checked_url(url))

@@ -49,7 +49,7 @@ def main(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
             f"lists the others) and pass the model with -m, or as `model` in {home(str(homes(environ).config))}."
         )
     if arguments.search_key:
-        from holdfast.ui.commands.setup.search_key import store_search_key  # noqa: PLC0415 - for those who search
+        from holdfast.ui.commands.setup.search_key import store_search_key
 
         return store_search_key(environ)
     if not set_up(environ):

@@ -255,7 +255,7 @@ class Wizard:
         environ = self._environ_with(chosen)
         if not is_own_server(chosen.provider, environ):
             return ()
-        from holdfast.providers.model_lists.model_list import fetch_models  # noqa: PLC0415 - imports the HTTP client
+        from holdfast.providers.model_lists.model_list import fetch_models
 
         target = msgspec.structs.replace(self._target(msgspec.structs.replace(chosen, model="any")), model="")
         limits = msgspec.structs.replace(self._config.limits.of(chosen.name), connect=_LIST_WITHIN)
@@ -271,7 +271,7 @@ class Wizard:
         """Return the choices with the place for the key. Ask only if there is a keyring."""
         if not chosen.key or importlib.util.find_spec("keyring") is None:
             return chosen
-        from holdfast.providers.credentials.system_keyring import unavailable_reason  # noqa: PLC0415 - slow, and an extra
+        from holdfast.providers.credentials.system_keyring import unavailable_reason
 
         if why := unavailable_reason():
             print(f"(The key is stored in a file: {why}.)")

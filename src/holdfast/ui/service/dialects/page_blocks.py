@@ -25,7 +25,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.ui.export.block_html import block_html
 from holdfast.ui.service.dialects.page_question import page_question
 from holdfast.ui.service.event_stream import ServerEvent
-from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Thinking, TurnEnd, UserBlock
 from holdfast.ui.view.session_costs import Spending
 from holdfast.ui.view.view import View
 
@@ -166,7 +166,7 @@ def _is_open(block: Block) -> bool:
 def _label(block: Block) -> str:
     """Return the block's label for screen readers."""
     match block:
-        case Prompt(turn=turn):
+        case UserBlock(turn=turn):
             return f"Prompt of turn {turn}" if turn else "Message during the turn"
         case AnswerBlock(state=state):
             return "Answer" if state == "done" else f"Answer, {'being written' if state == 'live' else 'cut off'}"

@@ -80,7 +80,7 @@ def _whole_call(part: CallPart) -> str:
 
 
 def _of_the_model(part: CallPart) -> Question:
-    from holdfast.tools.builtin.ask_user import AskUserTool  # noqa: PLC0415 - when the model asks
+    from holdfast.tools.builtin.ask_user import AskUserTool
 
     try:
         plan = AskUserTool().plan(part.id, declared_arguments(part))

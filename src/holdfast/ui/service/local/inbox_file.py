@@ -36,6 +36,7 @@ import msgspec
 from holdfast.errors import SessionBusy, StateError, StorageFailed
 from holdfast.fleet.record import InboxKind, InboxRow
 from holdfast.session.storage.lease import Lease
+from holdfast.system.bounded_files import open_unblocked
 from holdfast.system.durable_files import make_folder, sync_path
 from holdfast.typed_data import convert_value
 
@@ -61,6 +62,10 @@ COMMIT;
 """  # noqa: S608 - our own words
 """Format 1 had one key for all senders and kinds."""
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+LARGEST_INBOX = 1 << 32
+"""Bytes of the file. A message that was read stays in it, so it grows for years, but not to this."""
 
 
 class NamedRow(msgspec.Struct, frozen=True):
@@ -122,6 +127,7 @@ class InboxFile:
         with contextlib.suppress(FileExistsError):
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(self._path, flags, 0o600))
+        self._look()
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
@@ -130,6 +136,21 @@ class InboxFile:
             raise
         self._lease.guard(connection)
         return connection
+
+    def _look(self) -> None:
+        """Raise `StorageFailed` if no file of an inbox is there: SQLite would blame the disk, or read it all."""
+        try:
+            with open_unblocked(self._path) as file:
+                size = os.fstat(file.fileno()).st_size
+        except FileNotFoundError:  # a link to a file that is not there yet
+            return
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
+        if size > LARGEST_INBOX:
+            raise self._unusable(f"it is larger than {LARGEST_INBOX:,} bytes")
+
+    def _unusable(self, why: str) -> StorageFailed:
+        return StorageFailed(f"Inbox {str(self._path)!r} cannot be used: {why}. Move it away; a new one will be made.")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Bring the file up to date. Raise `StateError` if it is newer, `sqlite3.DatabaseError` if it is damaged."""

@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError, SessionBusy, UsageError
 from holdfast.fleet.record import FleetSession, FleetState, FleetStatus, FleetWorker, InboxBody, InboxKind, InboxRow
 from holdfast.session.catalog import Catalog, SessionSummary, journal_stamp
 from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.session.session_id import checked_id
+from holdfast.session.session_id import checked_id, is_session_id
 from holdfast.session.storage.lease import raise_if_busy
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.user_directories import homes
@@ -23,6 +23,7 @@ from holdfast.ui.service.inbox_body import check_body
 from holdfast.ui.service.local.driven_session import DrivenSession, SessionHooks
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.served_session import create_session, exact_summary, folder_of, open_session
+from holdfast.ui.service.local.session_table import SessionTable
 from holdfast.ui.service.serve_arguments import ServeArguments
 from holdfast.ui.startup.debug_log_option import debug_log_note
 from holdfast.ui.view.session_costs import Spending
@@ -72,6 +73,9 @@ class LocalFleet:
         self._listeners: dict[str, list[LiveListener]] = {}
         self._readings: OrderedDict[str, tuple[object, Reading]] = OrderedDict()
         self._costs: dict[str, tuple[object, str]] = {}
+        self._table = SessionTable(self._catalog, self._describe, live=self._live_summary)
+        self._waited: dict[str, float] = {}
+        self._touched: set[str] = set()
         self._closed = threading.Event()
         self._since = time.time()
         self._thread = threading.Thread(target=self._watch_rows, name="waiting sessions", daemon=True)
@@ -104,18 +108,17 @@ class LocalFleet:
         self, state: FleetState | None = None, *, limit: int = 200, after: str = ""
     ) -> tuple[FleetSession, ...]:
         """Return sessions, most recently used first. `after` is the last id of the previous page."""
-        waits = self._inbox.waits()
-        found = [self._describe(self._catalog.summary(each), waits) for each in self._catalog.ids()]
-        found.sort(key=lambda each: (each.changed, each.id), reverse=True)
-        if state is not None:
-            found = [each for each in found if each.state == state]
-        ids = [each.id for each in found]
-        begin = ids.index(after) + 1 if after in ids else 0
-        return tuple(found[begin : begin + limit])
+        self._follow_inbox()
+        with self._lock:
+            touched = {*self._touched, *self._driven, *self._elsewhere}
+            self._touched = set()
+        return self._table.sessions(state, limit=limit, after=after, touched=touched)
 
     def session(self, session: str) -> FleetSession:
         """Return one session."""
-        found = self._describe(exact_summary(self._catalog, session), self._inbox.waits())
+        self._refuse_unknown(session)
+        self._follow_inbox()
+        found = self._table.session(session) or self._describe(exact_summary(self._catalog, session))
         return msgspec.structs.replace(found, length=self.lengths([session]).get(session, 0))
 
     def lengths(self, sessions: Sequence[str]) -> dict[str, int]:
@@ -163,7 +166,7 @@ class LocalFleet:
     def ask(self, session: str, kind: InboxKind, body: InboxBody, *, key: str = "", sender: str = "") -> InboxRow:
         """Write a row, durably, and wake the session."""
         check_body(kind, body)
-        exact_summary(self._catalog, session)
+        self._refuse_unknown(session)
         row = self._inbox.add(session, kind, body, key=key, sender=sender)
         if row.done is None:
             with self._lock:
@@ -175,7 +178,7 @@ class LocalFleet:
 
     def inbox(self, session: str, *, after: int = 0, limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the rows of a session with an id above `after`, in order."""
-        exact_summary(self._catalog, session)
+        self._refuse_unknown(session)
         return self._inbox.rows(session, after=after, limit=limit)
 
     def status(self) -> FleetStatus:
@@ -193,6 +196,7 @@ class LocalFleet:
     def close(self) -> None:
         """Stop the running turns, close every session and the inbox. Closing twice is fine."""
         self._closed.set()
+        self._table.close()
         with self._lock:
             driven = list(self._driven.values())
         try:
@@ -276,6 +280,7 @@ class LocalFleet:
     def _ended(self, driven: DrivenSession) -> None:
         with self._lock:
             self._driven.pop(driven.id, None)
+            self._touched.add(driven.id)
             if driven.busy:
                 self._elsewhere[driven.id] = driven.busy
             else:
@@ -331,8 +336,27 @@ class LocalFleet:
             return driven.records
         return self.reading(session).records if journal_stamp(self._catalog.folder(session)) else None
 
-    def _describe(self, summary: SessionSummary, waits: Mapping[str, float]) -> FleetSession:
-        session = summary.id
+    def _refuse_unknown(self, session: str) -> None:
+        """Raise `SessionUnknown` unless there is a session with exactly this ID. None is read."""
+        if not (is_session_id(session) and self._catalog.has_session(session)):
+            exact_summary(self._catalog, session)
+
+    def _follow_inbox(self) -> None:
+        waits = self._inbox.waits()
+        with self._lock:
+            self._touched.update(self._waited, waits)
+            self._waited = waits
+
+    def _live_summary(self, session: str) -> SessionSummary | None:
+        """Return the summary of a session that is open here, from its entries in memory."""
+        with self._lock:
+            driven = self._driven.get(session)
+        if driven is None or driven.driver is None:
+            return None
+        return self._catalog.live_summary(session, tuple(driven.records))
+
+    def _describe(self, summary: SessionSummary) -> FleetSession:
+        session, waits = summary.id, self._waited
         with self._lock:
             driven = self._driven.get(session)
         driver = None if driven is None else driven.driver

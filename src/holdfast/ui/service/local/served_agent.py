@@ -18,8 +18,8 @@ from holdfast.providers.registry import split
 from holdfast.questions import QuestionRules
 from holdfast.session.journal.store import StoredEntry
 from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import Mode
-from holdfast.ui.headless.attachments import attached_images
+from holdfast.tool_calls import Image, Mode
+from holdfast.tools.workspace.images import named_images
 from holdfast.ui.service.local.local_held_session import LocalHeldSession
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
@@ -88,8 +88,14 @@ class ServedAgent:
             agent=agent,
             modes=modes,
             check_model=lambda name: split(name, options.providers),
-            find_images=lambda agent, text: attached_images(agent, text, debug_log_note),
+            find_images=lambda _agent, text: self._images(text),
         )
+
+    def _images(self, text: str) -> tuple[Image, ...]:
+        images, wrong = named_images(text, self._served.session.cwd)
+        for why in wrong:
+            debug_log_note(why)
+        return images
 
     async def _connect(self, name: str) -> Model:
         options = self._served.options

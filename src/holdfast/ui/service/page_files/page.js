@@ -45,8 +45,9 @@ function lost(why) {
   if ($("lost").textContent !== why) $("lost").textContent = why;
 }
 
-async function call(method, path, body, key) {
+async function call(method, path, body, key, has) {
   const headers = { accept: "application/json" };
+  if (has) headers["if-none-match"] = has.tag;
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key) headers["idempotency-key"] = key;
   let response;
@@ -57,12 +58,13 @@ async function call(method, path, body, key) {
     throw new Error(noAnswer(key));
   }
   if (now.source === null || now.source.readyState === EventSource.OPEN) lost("");
-  if (response.status === 204) return null;
+  if (response.status === 204 || response.status === 304) return null;
   let answer;
   try { answer = await response.json(); } catch { throw new Error(noAnswer(key)); }
   if (key && response.status < 500) forgetKey(key);
   if (response.status === 401 && path !== "/login") signedOut();
   if (!response.ok) throw new Error(answer.error || `The server answered ${response.status}.`);
+  if (has) has.tag = response.headers.get("etag") || "";
   return answer;
 }
 
@@ -105,9 +107,12 @@ function say(text, bad) {
 
 // --- signing in ---------------------------------------------------------------------------------------------------
 
+const listed = { tag: "" }; // of the list that the page has: only another one is sent
+
 function signedOut() {
   if (now.source) now.source.close();
   Object.assign(now, { me: null, source: null, current: "" });
+  listed.tag = "";
   $("app").hidden = true;
   $("login").hidden = false;
   $("token").focus();
@@ -210,11 +215,13 @@ async function refresh() {
   clearTimeout(refreshing);
   if (!now.me) return;
   try {
-    const answer = await call("GET", "/sessions");
+    const answer = await call("GET", "/sessions", undefined, undefined, listed);
     if (!now.me) return;
-    const before = JSON.stringify(now.sessions);
-    now.sessions = answer.sessions;
-    if (JSON.stringify(now.sessions) !== before) { drawList(); drawStatus(); }
+    if (answer) {
+      now.sessions = answer.sessions;
+      drawList();
+      drawStatus();
+    }
     await readInbox();
     drawState();
   } catch { /* the banner says it, and the next look may succeed */ }

@@ -14,6 +14,7 @@ from holdfast.agent.sessions import OpenSession, fork, resume
 from holdfast.agent.stop_cause import StopCause
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, SessionBusy, UsageError
+from holdfast.host.events import InUse, ServersShown, Window
 from holdfast.providers.model import Model
 from holdfast.questions import ApprovalAnswer
 from holdfast.session.catalog import SessionSummary
@@ -27,15 +28,7 @@ from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.startup.server_lists import ServerLists
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
 from holdfast.ui.tui.agent_thread.conversation_meter import session_opened, with_conversation
-from holdfast.ui.tui.agent_thread.messages import (
-    AgentMessage,
-    ErrorMessage,
-    InputReturned,
-    InUse,
-    ServersShown,
-    SessionClosed,
-    Window,
-)
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, ErrorMessage, InputReturned, SessionClosed
 from holdfast.ui.tui.agent_thread.open_question import OpenQuestion
 from holdfast.ui.tui.agent_thread.running_work import RunningWork
 from holdfast.ui.tui.agent_thread.task_commands import TaskCommands
@@ -80,7 +73,9 @@ class AgentThread:
             send=send,
         )
         start_turn = self.work.submit if options.config.wake else None
-        self.tasks = TaskCommands(self._commands, lambda: self._agent, send=send, begin=start_turn)
+        self.tasks = TaskCommands(
+            self._commands, lambda: self._agent, send=send, begin=start_turn, turn_over=self.work.turn_over
+        )
 
     def start(self) -> None:
         """Start the thread; commands submitted before are served first."""
@@ -276,7 +271,7 @@ class AgentThread:
         self._project = options.project_of(session.cwd)
         emit = self.tasks.with_wake(with_conversation(self._send, lambda: agent.conversation))
         if options.config.title_model:
-            from holdfast.agent.generated_title import GeneratedTitle  # noqa: PLC0415 - few users have a model for titles
+            from holdfast.agent.generated_title import GeneratedTitle
 
             self._title = GeneratedTitle(
                 options.config.title_model,

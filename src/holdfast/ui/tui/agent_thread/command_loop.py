@@ -11,10 +11,11 @@ from contextlib import suppress
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError
+from holdfast.host.events import Closed
 from holdfast.ui.advice import SCREEN, with_advice
-from holdfast.ui.tui.agent_thread.messages import AgentMessage, Closed, ErrorMessage, InputAccepted
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, ErrorMessage, InputAccepted
 
-Command = Callable[[], Awaitable[object]]
+LoopCommand = Callable[[], Awaitable[object]]
 """What the loop serves."""
 
 Begin = Callable[[], OpenSession]
@@ -30,7 +31,7 @@ class CommandLoop:
         keep: Callable[[str], tuple[str, str]],
         *,
         stop_running: Callable[[StopCause | None], None],
-        end: Command,
+        end: LoopCommand,
     ) -> None:
         """Create it idle. All functions are called on the thread; `send` must neither block nor raise.
 
@@ -43,11 +44,11 @@ class CommandLoop:
         self._end = end
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="agent", daemon=True)
-        self._commands: asyncio.Queue[tuple[Command, int] | None] = asyncio.Queue()  # 0: not a user action
+        self._commands: asyncio.Queue[tuple[LoopCommand, int] | None] = asyncio.Queue()  # 0: not a user action
         self._submitted = 0
         self._stop_request: tuple[int, StopCause | None] = 0, None  # the user actions submitted before it, its cause
 
-    def start(self, command: Command) -> None:
+    def start(self, command: LoopCommand) -> None:
         """Start to serve: the commands submitted before, then `command`."""
         self.submit(command)
         self._thread.start()
@@ -75,11 +76,11 @@ class CommandLoop:
         with suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(act)
 
-    def submit(self, command: Command) -> None:
+    def submit(self, command: LoopCommand) -> None:
         """Serve `command` after the earlier ones."""
         self.call_soon(lambda: self._commands.put_nowait((command, 0)))
 
-    def submit_user_action(self, begin: Command) -> None:
+    def submit_user_action(self, begin: LoopCommand) -> None:
         """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has started.
 
         If a stop was requested after it was submitted, it is stopped as soon as it has started.
@@ -91,7 +92,7 @@ class CommandLoop:
 
         self.call_soon(put)
 
-    async def run_safely(self, command: Command) -> bool:
+    async def run_safely(self, command: LoopCommand) -> bool:
         """Run `command`. Return whether it succeeded; if not, send the error."""
         try:
             await command()

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from holdfast.agent.events import Event, Fact
+from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
 from holdfast.questions import Question
-from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.session.journal.entries import TurnEnded
 from holdfast.tools.tool import Plan
-
-if TYPE_CHECKING:
-    from holdfast.tools.mcp.server_state import ServerState
 
 
 class CurrentConversation(msgspec.Struct, frozen=True):
@@ -37,16 +31,6 @@ class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-class Busy(msgspec.Struct, frozen=True):
-    """A turn is running."""
-
-
-class Idle(msgspec.Struct, frozen=True):
-    """No turn is running; `ended` is the end of the last one, None if it could not start."""
-
-    ended: TurnEnded | None
-
-
 class ApprovalRequested(msgspec.Struct, frozen=True):
     """The agent waits for the user's answer. `plan` is what the question is about, with the old bytes of files."""
 
@@ -58,7 +42,7 @@ class ApprovalClosed(msgspec.Struct, frozen=True):
     """The approval prompt was answered, or its turn was stopped."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class PromptRefused(msgspec.Struct, frozen=True):
     """The prompt `text` was not accepted and returns to the composer."""
 
     text: str
@@ -75,31 +59,6 @@ class InputAccepted(msgspec.Struct, frozen=True):
     """One submitted prompt or command has started, was queued, or was refused."""
 
 
-class Window(msgspec.Struct, frozen=True):
-    """The model's context window in `tokens`; 0 if unknown."""
-
-    model: str
-    tokens: int
-
-
-class TaskOutput(msgspec.Struct, frozen=True):
-    """The last output of a background task, "" if it is not known here; the answer to a request of the user."""
-
-    task: str
-    text: str
-
-
-class ServersShown(msgspec.Struct, frozen=True):
-    """The states of the session's MCP servers, and earlier `failures`; the answer to a request of the user.
-
-    `server` is the one to show alone, "" for all.
-    """
-
-    states: tuple[ServerState, ...]
-    failures: dict[str, str]
-    server: str = ""
-
-
 class ErrorMessage(msgspec.Struct, frozen=True):
     """Something failed; `message` says what, why, and what to do."""
 
@@ -110,21 +69,6 @@ class SessionClosed(msgspec.Struct, frozen=True):
     """The session was closed; no more messages about it follow."""
 
 
-class InUse(msgspec.Struct, frozen=True):
-    """Another process holds the session to open; `holder` describes it, "" if unknown.
-
-    `model` is the one to switch to when it is opened, "" to keep its own.
-    """
-
-    session: SessionSummary
-    holder: str
-    model: str = ""
-
-
-class Closed(msgspec.Struct, frozen=True):
-    """The session is closed and every tool process has ended: the last message."""
-
-
 AgentMessage = (
     Event
     | CurrentConversation
@@ -133,7 +77,7 @@ AgentMessage = (
     | Idle
     | ApprovalRequested
     | ApprovalClosed
-    | Refused
+    | PromptRefused
     | InputReturned
     | InputAccepted
     | Window

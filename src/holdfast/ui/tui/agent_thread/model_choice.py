@@ -34,7 +34,7 @@ class ModelChoice:
 
     def effort_note(self, effort: Effort | None, model: str) -> str:
         """Return what is sent to `model` instead of this effort, "" if the effort is sent as it is."""
-        from holdfast.tools.builtin.declarations import DECLARATIONS  # noqa: PLC0415 - when one is asked for
+        from holdfast.tools.builtin.declarations import DECLARATIONS
 
         changed = e.ModelSettingsChanged(settings=ModelSettings(effort=effort))
         opened = e.SessionOpened(session="", cwd="", model=model, system="", tools=DECLARATIONS, version=__version__)

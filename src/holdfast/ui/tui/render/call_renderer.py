@@ -188,7 +188,7 @@ def _statuses(block: CallBlock, now: float) -> list[tuple[str, Tone]]:
         case "writing":
             return [(f"writing, {block.written:,} characters", "faint")]
         case "waiting":
-            from holdfast.tools.arguments.tolerant_tool import canonical_name  # noqa: PLC0415 - when a call waits
+            from holdfast.tools.arguments.tolerant_tool import canonical_name
 
             answer = canonical_name(block.name) == "ask_user"
             return [("waiting for your answer" if answer else "waiting for approval", "warning")]
@@ -311,7 +311,7 @@ def _last_frames(output: str) -> str:
     """Return an output as a terminal would have it now: of a progress bar its last state."""
     if not _DRAWN.search(output):
         return output
-    from holdfast.tools.printed_text import printed_text  # noqa: PLC0415 - when an output is drawn again
+    from holdfast.tools.printed_text import printed_text
 
     return printed_text(output)
 

@@ -73,7 +73,7 @@ class Lexers:
 
     def load(self, name: str) -> None:
         """Load the lexer called `name`, one of the known ones."""
-        from pygments import lexers  # noqa: PLC0415 - not before there is code
+        from pygments import lexers
 
         self._lexers[name] = lexers.get_lexer_by_name(name)  # pyright: ignore[reportUnknownMemberType] - its options are anything
         self.loaded += 1

@@ -49,7 +49,7 @@ def draw_prose(source: str, styles: Styles, width: int, *, wide: int, headless: 
 
 @lru_cache(maxsize=2)
 def _parser(*, links: bool) -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms, not before there is an answer
+    from markdown_it import MarkdownIt  # 30 ms, not before there is an answer
 
     # A line of text before `---` must not become a heading while it is being written.
     without = ["lheading", "reference"] if links else ["lheading", "reference", "link", "image"]

@@ -89,7 +89,7 @@ def output_colours(output: str) -> OutputColours:
     """
     if "\x1b[" not in output:
         return {}
-    from holdfast.ui.view.coloured_output import UNSTYLED, output_lines  # noqa: PLC0415 - when an output may have colours
+    from holdfast.ui.view.coloured_output import UNSTYLED, output_lines
 
     found: dict[str, tuple[ColouredRun, ...]] = {}
     for line in output_lines(output):

@@ -16,7 +16,7 @@ from holdfast.ui.tui.render.line_layout import LineLayout
 from holdfast.ui.tui.render.lines import MARK_WIDTH, DrawnLine, make_line
 from holdfast.ui.tui.render.markdown import PROSE, Markdown
 from holdfast.ui.tui.render.styles import Styles
-from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Note, Prompt, Thinking, TurnEnd
+from holdfast.ui.view.blocks import AnswerBlock, Block, BlockKey, CallBlock, Note, Thinking, TurnEnd, UserBlock
 from holdfast.ui.view.view import View
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ class VirtualList:
 def _estimate(block: Block | None, width: int) -> int:
     """Return the approximate number of lines of a block, from the length of its text."""
     match block:
-        case AnswerBlock(text=text) | Prompt(text=text):
+        case AnswerBlock(text=text) | UserBlock(text=text):
             return 1 + text.count("\n") + len(text) // min(width, PROSE)
         case CallBlock():
             return 3

@@ -56,7 +56,7 @@ def _offer_sessions(found: Sequence[SessionSummary], trashed: Sequence[SessionSu
         if value == _TRASH:
             _offer_trash(trashed, target)
         elif value in lost:
-            from holdfast.agent.moved_session import moved_summary  # noqa: PLC0415 - few sessions are moved
+            from holdfast.agent.moved_session import moved_summary
 
             controller.agent.resume(moved_summary(summaries[value], controller.cwd, "picker"))
         else:

@@ -119,18 +119,18 @@ def _permissions(target: CommandTarget, rest: str) -> None:
     ]
 
     def chosen(value: str) -> None:
-        from holdfast.ui.commands.config import rule_lines, rule_rows  # noqa: PLC0415 - when it is asked for
+        from holdfast.ui.commands.config import rule_lines, rule_rows
 
         what, _, which = value.partition(" ")
         if what == "rules":
             shown = list(rule_lines(rule_rows(project, target.controller.allowed)))
             target.dialogs.read(lines_page("Permission rules", shown or ["none"]))
         elif what == "sandbox":
-            from holdfast.ui.view.sandbox_line import tried_sandbox_line  # noqa: PLC0415 - when it is asked for
+            from holdfast.host.sandbox_line import tried_sandbox_line
 
             sandbox = target.controller.options.config.sandbox
             target.dialogs.in_background(
-                lambda: tried_sandbox_line(sandbox, now, os.environ),
+                lambda: tried_sandbox_line(sandbox, now, os.environ, target.controller.cwd),
                 lambda line: target.dialogs.read(lines_page("Sandbox", [line])),
             )
         elif what == "mode":

@@ -16,10 +16,10 @@ from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from holdfast.system.safe_paths import SafePath
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
 from holdfast.tools.workspace.file_walk import walk
-from holdfast.tools.workspace.safe_paths import SafePath
 from holdfast.ui.tui.command_parser import match_slash_commands
 from holdfast.ui.tui.prompt.dropped_paths import mention
 

@@ -146,7 +146,7 @@ class Composer(TextArea):
 
     def use_vim(self, *, on: bool) -> None:
         """Edit with vim's keys, or as usual."""
-        from holdfast.ui.tui.keys.vim_editor import VimEditor  # noqa: PLC0415 - for who uses it
+        from holdfast.ui.tui.keys.vim_editor import VimEditor
 
         self.vim = VimEditor() if on else None
         self._show_editing()
@@ -175,7 +175,7 @@ class Composer(TextArea):
 
     def _apply(self, edited: Edited) -> None:
         """Show the text and the cursor; only the difference is edited, so that marks of pastes are removed as one."""
-        from holdfast.ui.tui.keys.vim_editor import same_at_start  # noqa: PLC0415 - for who uses it
+        from holdfast.ui.tui.keys.vim_editor import same_at_start
 
         before, after = self.text, edited.text
         if before != after:

@@ -95,7 +95,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def leave_out(self, begin: int) -> None:
         """Show only the blocks after the first `begin`."""
-        from holdfast.ui.view.last_blocks import Tail  # noqa: PLC0415 - only on the inline screen
+        from holdfast.ui.view.last_blocks import Tail
 
         self._load(Tail(self.view, begin))
 

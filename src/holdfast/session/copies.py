@@ -1,4 +1,4 @@
-"""The entries of a copy of a session."""
+"""The entries of a copy of a session, and entries without what their provider signed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from holdfast.session.journal.entries import (
     FORMAT,
     Entry,
     Repaired,
+    ResponseEnded,
     SessionOpened,
 )
+from holdfast.session.journal.parts import ThinkingPart
 from holdfast.session.journal.store import Reading
-from holdfast.session.transfer.transfer import without_signatures
 
 
 def fork_entries(
@@ -41,3 +42,15 @@ def fork_entries(
         *entries,
         *repaired,
     )
+
+
+def without_signatures(entry: Entry) -> Entry:
+    """Return the entry without thinking that is bound to its original requests."""
+    if not isinstance(entry, ResponseEnded):
+        return entry
+    parts = tuple(part for part in entry.parts if not (isinstance(part, ThinkingPart) and _bound(part)))
+    return msgspec.structs.replace(entry, parts=parts)
+
+
+def _bound(part: ThinkingPart) -> bool:
+    return part.signature is not None or part.id is not None or part.details is not None

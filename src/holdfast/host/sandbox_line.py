@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.tool_calls import Mode, SandboxMode
@@ -24,8 +25,9 @@ def sandbox_line(sandbox: SandboxMode, wall: WallChoice, mode: Mode) -> str:
     return f"{line}; mode yolo: not confined" if mode == "yolo" and sandbox != "require" else line
 
 
-def tried_sandbox_line(sandbox: SandboxMode, mode: Mode, environ: Mapping[str, str]) -> str:
-    """Return the line for this machine. Blocks for a moment: each wall is tried."""
-    from holdfast.system.confinement.probe import choose_wall, probe_walls  # noqa: PLC0415 - when it is asked for
+def tried_sandbox_line(sandbox: SandboxMode, mode: Mode, environ: Mapping[str, str], workspace: Path) -> str:
+    """Return the line for this machine and folder. Blocks for a moment: each wall is tried."""
+    from holdfast.system.confinement.probe import choose_wall, probe_walls
 
-    return sandbox_line(sandbox, choose_wall(sandbox, () if sandbox == "off" else probe_walls(environ)), mode)
+    probes = () if sandbox == "off" else probe_walls(environ, str(workspace))
+    return sandbox_line(sandbox, choose_wall(sandbox, probes), mode)

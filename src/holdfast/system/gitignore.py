@@ -4,7 +4,7 @@ pathspec turns each line into a regular expression in which every wildcard tries
 and a matching name take practically forever, and `re` blocks all other threads. A wildcard followed by another of its
 kind need not try again: whatever a longer match leaves, the next one would also find after a shorter one.
 
-Laws (`tests/tools/workspace/test_gitignore_laws.py`): the same files are ignored as by pathspec, and no name makes it
+Laws (`tests/system/test_gitignore_laws.py`): the same files are ignored as by pathspec, and no name makes it
 slow.
 """
 
@@ -26,7 +26,7 @@ _LEADING, _FOLDERS = "(?:.+/)?", "(?:/.+)?"  # of `**` before a slash: at the be
 
 def gitignore(text: str) -> GitIgnoreSpec:
     """Return the rules in `text`. An invalid line is skipped, as in git."""
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 40 ms at import, needed only by a search
+    from pathspec import GitIgnoreSpec  # 40 ms at import, needed only by a search
 
     found = (_rule(line) for line in text.split("\n"))
     return GitIgnoreSpec([rule for rule in found if rule is not None], backend="simple")
@@ -59,7 +59,7 @@ def _names(expression: str) -> str:
 
 
 def _rule(line: str) -> GitIgnoreSpecPattern | None:
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415 - as above
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
     if len(line) > _LONGEST_LINE:
         return None

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.builtin.read_write import ReadTool, WriteTool
-from holdfast.tools.workspace.safe_paths import (
+from holdfast.system.safe_paths import (
     as_tool_failure,
     locate,
     open_folder,
@@ -20,6 +19,7 @@ from holdfast.tools.workspace.safe_paths import (
     open_regular,
     resolve,
 )
+from holdfast.tools.builtin.read_write import ReadTool, WriteTool
 from tool_harness import called, planned, ran, workspace
 
 

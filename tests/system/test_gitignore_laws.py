@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from holdfast.tools.workspace.gitignore import gitignore
+from holdfast.system.gitignore import gitignore
 from laws import law
 from polling import HANGS
 
@@ -62,7 +62,7 @@ SLOW = [
 def test_no_name_makes_them_slow(line: str, name: str) -> None:
     # In a separate process: what does not end lets no other thread run, not the one that would notice either.
     program = (
-        "import sys; from holdfast.tools.workspace.gitignore import gitignore;"
+        "import sys; from holdfast.system.gitignore import gitignore;"
         "print(gitignore(sys.argv[1]).check_file(sys.argv[2]).include)"
     )
     run = subprocess.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ui.tui.keys.key_map import KEY_ACTIONS, is_key, key_map, key_words
+from holdfast.ui.settings.key_map import KEY_ACTIONS, is_key, key_map, key_words
 from holdfast.ui.tui.keys.main_keys import MAIN_KEYS
 from holdfast.ui.tui.widgets.composer import Composer
 

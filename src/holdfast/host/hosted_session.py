@@ -1,0 +1,85 @@
+"""What a host drives, and what its surface wants: the surfaces differ in these rules and in nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+from holdfast.session.journal.store import Reading
+from holdfast.tool_calls import Mode
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.server_state import ServerState
+
+Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
+
+
+class HostRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a surface wants. `asks_user`: a user can be asked. `place` names it in messages.
+
+    `titles` are written and a turn begins when a task has ended (`wake`), if that is configured. `held_messages` is
+    what becomes of queued messages that a stopped turn did not reach: they return to the user, stay queued, or are sent
+    nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a `Typed` text
+    may be a command.
+    """
+
+    asks_user: bool
+    place: str = "this session"
+    held_messages: Literal["return", "keep", "send"] = "keep"
+    titles: bool = True
+    wake: bool = False
+    second: Literal["queue", "stop"] = "queue"
+    interprets: Literal["all", "slash", "nothing"] = "nothing"
+
+
+RULES_OF: Mapping[Surface, HostRules] = {
+    "screen": HostRules(asks_user=True, held_messages="return", wake=True, interprets="all"),
+    "print": HostRules(asks_user=False, titles=False),  # its one turn ends the run: a title would be paid for and lost
+    "stream": HostRules(asks_user=False, held_messages="send"),
+    "plain": HostRules(asks_user=True, place="plain mode", wake=True, interprets="all"),
+    "editor": HostRules(asks_user=True, wake=True, second="stop", interprets="slash"),
+    "server": HostRules(asks_user=True, wake=True, interprets="slash"),
+    "fleet": HostRules(asks_user=True),
+    "library": HostRules(asks_user=True, titles=False),
+}
+"""The rules of each surface."""
+
+
+class SessionTools(Protocol):
+    """What a host needs of the tools of its session."""
+
+    async def expand_prompt(self, typed: str) -> str:
+        """Return the text of a server's prompt that `typed` names, else `typed`. Waits for a server only."""
+        ...
+
+    def stop_waiting(self) -> None:
+        """Stop waiting for servers."""
+        ...
+
+    async def restart_server(self, server: str) -> None:
+        """Start an MCP server again."""
+        ...
+
+    async def server_states(self) -> tuple[ServerState, ...]:
+        """Return the states of the MCP servers."""
+        ...
+
+
+class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
+
+    `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
+    in an approval mode; it may block. `greeting` are the first lines of /help.
+    """
+
+    id: str
+    cwd: Path
+    toolbox: SessionTools
+    reading: Reading
+    tools: tuple[str, ...] = ()
+    usable: Callable[[str], object] = str
+    sandbox_line: Callable[[Mode], str] = str
+    greeting: tuple[str, ...] = ()

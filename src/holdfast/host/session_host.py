@@ -1,0 +1,512 @@
+"""Drives one session for every surface: commands go in, events come out.
+
+How it works. `submit` numbers a command and returns at once. Commands are served one after another: the next may be
+served when the one before has its effect. A prompt has its effect when its entry is durable, and its turn goes on
+beside the commands that follow. `Stop`, `Answer` and `UseMode` overtake them all, because a user who stops must not
+wait for what they stop.
+
+A stop has a number like any command. It reaches the commands with a smaller number, also those that were not served
+yet: what has not begun, begins, so that its prompt is in the journal, and is stopped at once.
+
+The host journals nothing. What is durable, and in which order, is the agent's; a crash of the host leaves what a crash
+of the agent leaves. The surfaces differ in `HostRules` and in nothing else.
+
+Example: a prompt, a stop and a second prompt are submitted in one step of the loop. The first prompt is journalled, its
+turn ends before its first request. The second one begins the next turn, which no stop has reached.
+
+Laws (`tests/host/test_host_laws.py`): facts come once, in order and after their append; each submission is accepted or
+refused, once, and refused only if it has no entry; `Busy` and `Idle` alternate; nothing comes after `Closed`; a client
+that comes late hears the same session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from holdfast.agent.agent import Agent
+from holdfast.agent.cancellation import wait_shielded
+from holdfast.agent.events import CheckFinding, Event, Fact
+from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.approval_prompt import ApprovalPrompt
+from holdfast.errors import HoldfastError, UsageError
+from holdfast.host import commands as c
+from holdfast.host import events as h
+from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.questions import ApprovalAnswer, Question
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.tasks import TaskEnded
+from holdfast.tool_calls import Image
+from holdfast.tools.tool import Plan
+from holdfast.tools.workspace.images import named_images
+
+if TYPE_CHECKING:
+    from holdfast.agent.generated_title import GeneratedTitle
+
+
+WAKE_PROMPT = "[holdfast: a background task has ended. The user has not typed anything.]"
+"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task precedes it."""
+
+LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
+"""Causes of an end after which no further turn can run."""
+
+
+class SessionHost:
+    """The host of one open session. Everything is called on its loop; `submit` never waits and never raises."""
+
+    def __init__(
+        self,
+        session: HostedSession,
+        rules: HostRules,
+        *,
+        new_agent: Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent],
+        title: GeneratedTitle | None = None,
+        wake: bool = False,
+    ) -> None:
+        """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent; `wake` is the setting."""
+        self.session = session
+        self.rules = rules
+        self._clients: list[Callable[[h.HostEvent], None]] = []
+        self._early: list[h.HostEvent] = []  # what came before the first client, but no facts
+        self._waiting: deque[c.Submission] = deque()
+        self._pump: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[c.CommandResult]] = set()
+        self._submitted = 0
+        self._last_stop: tuple[int, StopCause] = 0, StopCause("user")  # which commands it reaches, and its cause
+        self._running: list[c.Submission] = []
+        self._turn: c.Submission | None = None  # the one of them that has the session
+        self._starting: c.Submission | None = None  # a command of the user, until its entry
+        self._last_end: e.TurnEnded | None = None
+        self._queued: dict[str, c.Submission] = {}  # by message, those that this host queued
+        self._question: tuple[h.Asked, asyncio.Future[ApprovalAnswer]] | None = None
+        records = session.reading.records
+        self._seq = records[-1].seq if records else 0
+        self._closing: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._title = title
+        self._wake = wake and rules.wake
+        self._task_over = False  # a task has ended of which the model may not have read
+        emit = self._on_event if title is None else title.wrap_emit(self._on_event)
+        self.agent = new_agent(emit, self._ask if rules.asks_user else None)
+        """The agent, to be read: only the host drives it."""
+        self._resumed = self.agent.conversation.turns > 0
+
+    # --- clients ------------------------------------------------------------------------------------------------
+
+    def listen(self, emit: Callable[[h.HostEvent], None]) -> None:
+        """Send the client everything from now on, first what it has missed. `emit` must not block or raise."""
+        emit(self.opened())
+        early, self._early = self._early, []
+        for event in early:
+            emit(event)
+        if self._running:
+            emit(h.Busy())
+        if self._question is not None:
+            emit(self._question[0])
+        self._clients.append(emit)
+
+    def opened(self) -> h.Opened:
+        """Return the session as it is now."""
+        records = self.session.reading.records
+        if self._seq > (records[-1].seq if records else 0):
+            records = self.agent.journal.stored().records
+        conversation = self.agent.conversation
+        return h.Opened(
+            session=self.session.id,
+            cwd=self.session.cwd,
+            model=conversation.chosen_model,
+            mode=self.agent.mode,
+            settings=conversation.settings,
+            tools=self.session.tools,
+            resumed=self._resumed,
+            facts=tuple(Fact(each.seq, each.entry) for each in records if each.seq <= self._seq),
+            conversation=conversation,
+        )
+
+    def _send(self, event: h.HostEvent) -> None:
+        if not self._clients and not self._is_over and not isinstance(event, Fact):
+            self._early.append(event)
+        for emit in tuple(self._clients):
+            emit(event)
+
+    def _on_event(self, event: Event) -> None:
+        """Pass on an event of the agent, then what follows from it."""
+        if isinstance(event, Fact):
+            self._seq = event.seq
+        self._send(event)
+        turn = self._turn
+        match event:
+            case Fact(entry=e.ShellStarted()) if self._starting is not None:
+                self._accept(self._starting)
+                self._starting = None
+            case Fact(entry=e.PromptAccepted() | e.Rewound() | e.Uncompacted() | e.Compacted()) if turn is not None:
+                self._accept(turn)
+            case Fact(entry=TaskEnded(outcome=outcome)) if self._wake and outcome != "interrupted":
+                self._task_over = True
+                self._wake_up()
+            case _:
+                pass
+
+    def _wake_up(self) -> None:
+        """Begin a turn for a task that has ended, unless one runs: that reads of it, or this is called behind it."""
+        if self._task_over and self._closing is None:
+            self._take(c.Prompt(WAKE_PROMPT, "later", mentions=False), by_host=True)
+
+    # --- submissions ----------------------------------------------------------------------------------------------
+
+    def submit(self, command: c.Command) -> c.Submission:
+        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
+        return self._take(command)
+
+    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+        self._submitted += 1
+        submission = c.Submission(self._submitted, command, by_host=by_host)
+        if self._closing is not None:
+            self._refuse(submission, _closed())
+            return submission
+        match command:
+            case c.Stop(cause=cause, detail=detail):
+                self._stop_until(submission.number, StopCause(cause, detail))
+                self._done(submission)
+            case c.Answer():
+                self._answer(submission, command)
+            case c.UseMode(mode=mode):
+                self.agent.mode = mode
+                self._done(submission)
+            case _:
+                if isinstance(command, c.Prompt) and self.rules.second == "stop" and not by_host:
+                    self._stop_until(submission.number - 1, StopCause("user"))
+                self._waiting.append(submission)
+                if self._pump is None:
+                    self._pump = asyncio.get_running_loop().create_task(self._serve(), name="host")
+        return submission
+
+    async def _serve(self) -> None:
+        """Serve the waiting commands, each once the one before it has its effect."""
+        while self._waiting:
+            submission = self._waiting.popleft()
+            task = asyncio.get_running_loop().create_task(self._act(submission, submission.command), name="command")
+            self._tasks.add(task)
+            task.add_done_callback(lambda task, of=submission: self._settle(of, task))
+            await asyncio.wait({task, submission.served}, return_when=asyncio.FIRST_COMPLETED)
+        self._pump = None
+
+    def _settle(self, submission: c.Submission, task: asyncio.Task[c.CommandResult]) -> None:
+        """Tell how a command's work ended, then that nothing runs any more, if that is so."""
+        self._tasks.discard(task)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        result = None if error is not None else task.result()
+        if error is not None:
+            self._refuse(submission, error)
+        elif submission not in self._queued.values():
+            self._done(submission, result)
+        if self._turn is submission:
+            self._turn = None
+            self._end_queued(result)
+            if isinstance(result, e.TurnEnded) and result.cause == "finished":
+                self._wake_up()
+        if submission in self._running:
+            self._running.remove(submission)
+            if not self._running:
+                ended, self._last_end = self._last_end, None
+                self._send(h.Idle(ended))
+
+    def _end_queued(self, result: c.CommandResult) -> None:
+        """End the submissions whose messages are not queued any more."""
+        still_queued = {each.message.id for each in self.agent.conversation.queued}
+        for message in [each for each in self._queued if each not in still_queued]:
+            self._queued.pop(message).end(result)
+
+    def _accept(self, submission: c.Submission, message: str = "") -> None:
+        if submission.accept(message) and not submission.by_host:
+            self._send(h.Accepted(submission.number, message))
+
+    def _done(self, submission: c.Submission, result: c.CommandResult = None) -> None:
+        self._accept(submission)
+        submission.end(result)
+
+    def _refuse(self, submission: c.Submission, error: BaseException) -> None:
+        """Tell that a command failed: that it had no effect, or that its work failed later."""
+        refused = submission.fail(error)
+        message = str(error) if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+        fault = error.fault if isinstance(error, HoldfastError) else "bug"
+        if submission.by_host or not refused:
+            self._send(h.Warned(message, fault))
+            return
+        text = submission.command.text if isinstance(submission.command, c.Prompt | c.Typed) else ""
+        self._send(h.Refused(submission.number, message, fault, text))
+
+    # --- stopping and answering -----------------------------------------------------------------------------------
+
+    def _stop_until(self, number: int, cause: StopCause) -> None:
+        """Stop what was submitted up to `number`."""
+        self._last_stop = number, cause
+        self.session.toolbox.stop_waiting()
+        self.agent.stop(cause)
+
+    def _answer(self, submission: c.Submission, command: c.Answer) -> None:
+        if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
+            why = "It was answered, or its turn has ended."
+            self._refuse(submission, UsageError(f"Question {command.question!r} is not open. {why}"))
+            return
+        question, answered = self._question
+        answer = ApprovalAnswer(command.choice, command.words, command.marked)
+        try:
+            question.question.chosen(answer)
+        except UsageError as error:
+            self._refuse(submission, error)
+            return
+        answered.set_result(answer)
+        self._done(submission)
+
+    async def _ask(self, question: Question, plan: Plan) -> ApprovalAnswer:
+        """Ask the clients, and return the first answer."""
+        answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
+        self._question = h.Asked(question, plan), answered
+        self._send(self._question[0])
+        if self._turn is not None:
+            self._accept(self._turn)  # a question that is asked again has no new entry
+        try:
+            return await answered
+        finally:
+            self._question = None
+            self._send(h.AskClosed(question.id))
+
+    # --- the work of a command ------------------------------------------------------------------------------------
+
+    async def _act(self, submission: c.Submission, command: c.Command) -> c.CommandResult:
+        """Do what the command says, and return what it has to say."""
+        if self._closing is not None:
+            raise _closed()
+        agent = self.agent
+        result: c.CommandResult = None
+        match command:
+            case c.Prompt():
+                result = await self._prompt(submission, command)
+            case c.Typed() | c.Slash():
+                result = await self._interpret(submission, command)
+            case c.Shell():
+                result = await self._shell(submission, command)
+            case c.Continue():
+                result = await self._with_session(submission, agent.resume_turn, served=True)
+            case c.Compact(wish=wish):
+                result = await self._with_session(submission, lambda: agent.compact(wish), served=True)
+            case c.Uncompact():
+                result = await self._with_session(submission, agent.uncompact)
+            case c.Rewind(turn=turn):
+                result = await self._with_session(submission, lambda: agent.rewind(turn))
+            case c.Recall(message=message):
+                self._recall(submission, message)
+            case c.ShowServers(server=server, restart=restart):
+                await self._show_servers(server, restart=restart)
+            case _:
+                self._change(command)
+        return result
+
+    async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:
+        """Queue the prompt for the turn that runs, or begin one.
+
+        Except for the prompt of a server, nothing is awaited before the journal, so that a reader that left stops the
+        turn before its first request.
+        """
+        agent = self.agent
+        if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
+            raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
+        written = await self.session.toolbox.expand_prompt(prompt.text)
+        images = prompt.images
+        if prompt.mentions:
+            mentioned, wrong = named_images(prompt.text, self.session.cwd)
+            images += mentioned
+            for why in wrong:
+                self._send(CheckFinding(why))
+        while True:
+            takes_messages = await agent.wait_for_turn()
+            if self._closing is not None:
+                raise _closed()
+            if submission.by_host and takes_messages:
+                return None
+            if submission.by_host:
+                self._task_over = False
+                if not agent.conversation.unreported_tasks:
+                    return None
+            if self._turn is None:
+                break
+            after_stop = agent.stopping and not self._is_stopped(submission)
+            if self.rules.second == "stop" or after_stop:
+                await agent.wait_for_end()  # a stop reaches nothing that was submitted after it
+            elif takes_messages:
+                message = agent.queue(written, prompt.when, images=images, message_id=prompt.id)
+                self._queued[message] = submission
+                self._accept(submission, message)
+                return None
+            await asyncio.sleep(0)  # it is about to begin, or to end
+        return await self._with_session(submission, lambda: self._run_turns(written, images))
+
+    async def _run_turns(self, text: str, images: tuple[Image, ...]) -> e.TurnEnded:
+        """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
+        ended = await self.agent.run(text, images=images)
+        while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
+            queued = (each.message for each in self.agent.conversation.queued)
+            message = next((each for each in queued if each.id in self._queued), None)
+            if message is None or self._closing is not None:
+                break
+            self._last_end = ended
+            ended = await self.agent.run(message.text, images=message.images, queued=message.id)
+        return ended
+
+    async def _with_session(
+        self, submission: c.Submission, act: Callable[[], Awaitable[c.CommandResult]], *, served: bool = False
+    ) -> c.CommandResult:
+        """Do something that nothing else may run beside; with `served`, the next command is served beside it."""
+        while self._turn is not None:
+            if self.agent.busy:
+                raise UsageError("Session is busy: a turn is running. Stop it, or wait for it to finish.")
+            await asyncio.sleep(0)  # it ends
+        self._turn = submission
+        self._begin(submission)
+        if served:
+            submission.serve()
+        try:
+            result = await act()
+            if isinstance(result, e.TurnEnded):
+                self._last_end = result
+            elif isinstance(result, str):
+                self._send(h.Returned(result))
+        finally:
+            if self.rules.held_messages == "return" and submission.accepted.done() and self._closing is None:
+                self._return_held()
+        return result
+
+    def _begin(self, submission: c.Submission) -> None:
+        """Tell that something runs. If it was stopped before it began, it is stopped behind its first step."""
+        self._running.append(submission)
+        if len(self._running) == 1:
+            self._send(h.Busy())
+        if self._is_stopped(submission):
+            asyncio.get_running_loop().call_soon(self.agent.stop, self._last_stop[1])
+
+    def _is_stopped(self, submission: c.Submission) -> bool:
+        return submission.number <= self._last_stop[0]
+
+    def _return_held(self) -> None:
+        """Return the queued messages that a turn did not reach."""
+        try:
+            self._recall_all(tuple(each.message.id for each in self.agent.conversation.queued))
+        except HoldfastError as error:
+            self._send(h.Warned(str(error), error.fault))
+
+    def _recall(self, submission: c.Submission, message: str) -> None:
+        queued = tuple(each.message.id for each in self.agent.conversation.queued)
+        self._recall_all((message,) if message else queued, lambda: self._accept(submission))
+
+    def _recall_all(self, messages: tuple[str, ...], when_first: Callable[[], object] = tuple) -> None:
+        """Take messages back; what was recalled returns, also if the next cannot be."""
+        texts: list[str] = []
+        try:
+            for message in messages:
+                texts.append(self.agent.recall(message))
+                if (submission := self._queued.pop(message, None)) is not None:
+                    submission.end()
+                when_first()
+        finally:
+            if texts:
+                self._send(h.Returned("\n\n".join(texts)))
+
+    async def _shell(self, submission: c.Submission, shell: c.Shell) -> c.CommandResult:
+        self._begin(submission)
+        self._starting = submission
+        try:
+            return await self.agent.shell(shell.command, share=shell.share)
+        finally:
+            if self._starting is submission:
+                self._starting = None
+
+    async def _interpret(self, submission: c.Submission, typed: c.Typed | c.Slash) -> c.CommandResult:
+        """Do what a typed line says, and tell its answer once that is done."""
+        if self.rules.interprets == "nothing":
+            raise UsageError("This surface reads no commands. Send the text as a prompt.")
+        from holdfast.host.slash_commands import reply_to
+        from holdfast.host.typed_text import interpreted
+
+        command = interpreted(typed, shell=self.rules.interprets == "all") if isinstance(typed, c.Typed) else typed
+        if not isinstance(command, c.Slash):
+            return await self._act(submission, command)
+        reply = await reply_to(self.agent, self.session, command, place=self.rules.place)
+        if reply.leave is not None:
+            self._accept(submission)
+            self._send(reply.leave)
+        result = None if reply.command is None else await self._act(submission, reply.command)
+        stopped = isinstance(reply.command, c.Compact) and result is None
+        if reply.lines and not stopped:
+            self._accept(submission)
+            self._send(h.Lines(submission.number, reply.lines))
+        return result
+
+    async def _show_servers(self, server: str, *, restart: bool) -> None:
+        if restart:
+            await self.session.toolbox.restart_server(server)
+        self._send(h.ServersShown(await self.session.toolbox.server_states(), {}, server))
+
+    def _change(self, command: c.Command) -> None:
+        """Do what needs no wait."""
+        agent = self.agent
+        match command:
+            case c.UseModel(model=model):
+                self.session.usable(model)
+                agent.use_model(model)
+            case c.UseSettings(settings=settings):
+                agent.use_settings(settings)
+            case c.UseMode(mode=mode):
+                agent.mode = mode
+            case c.Rename(title=title):
+                agent.rename(title)
+            case c.Forbid(pattern=pattern):
+                if agent.permissions.project is not None:
+                    agent.permissions.project.forbid(pattern)
+            case c.MoveCommand():
+                if not agent.tasks.move():
+                    raise UsageError("Nothing was moved: the model runs no command. Move one while it runs.")
+            case c.StopTask(task=task):
+                if agent.tasks.ask_to_stop(task, "the user") is None:
+                    raise UsageError(f"Task {task!r} does not run. See /tasks.")
+            case c.ShowTask(task=task):
+                self._send(h.TaskOutput(task, agent.tasks.output_of(task)))
+            case _:
+                raise AssertionError(f"{type(command).__name__} is served elsewhere")
+
+    async def end_tasks(self, within: float, by: str) -> tuple[str, ...]:
+        """End the background tasks within twice so many seconds, and return their ids; `by` says why."""
+        return await self.agent.tasks.end(within, by)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Stop everything, end the tools' processes, release the session. What still waits is refused."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close(), name="host closes")
+        await wait_shielded(self._closing)
+
+    async def _close(self) -> None:
+        self.session.toolbox.stop_waiting()
+        try:
+            try:
+                if self._title is not None:
+                    await self._title.end()
+            finally:
+                await self.agent.close()
+        finally:
+            if self._pump is not None:
+                await asyncio.wait({self._pump})  # what still waits is refused, in order
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+            for submission in self._queued.values():
+                submission.end()
+            self._is_over = True
+            self._send(h.Closed())
+            self._clients.clear()
+
+
+def _closed() -> UsageError:
+    return UsageError("The session was closed before this was done. Open it again, and send it again.")

@@ -1,0 +1,146 @@
+"""The slash commands that need no screen, as one table: what is listed, completed and run is the same on each surface.
+
+A command reads the session and returns lines to show and, if it has an effect, a command of the host. It never acts
+itself: the host does what it returns, as if a client had submitted that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import get_args
+
+import msgspec
+
+from holdfast.agent.agent import Agent
+from holdfast.errors import UsageError
+from holdfast.host import commands as c
+from holdfast.host.events import LeaveRequested
+from holdfast.host.hosted_session import HostedSession
+from holdfast.session.journal.model_settings import EFFORTS, settings_text
+from holdfast.system.threads import in_daemon
+from holdfast.text import literal
+from holdfast.tool_calls import Mode
+
+
+class SlashReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a slash command wants: a `command` of the host, to `leave` the session, then `lines` to show.
+
+    `late` is a last line that takes a moment.
+    """
+
+    lines: tuple[str, ...] = ()
+    command: c.Command | None = None
+    leave: LeaveRequested | None = None
+    late: Callable[[], str] | None = None
+
+
+class SlashContext(msgspec.Struct, frozen=True):
+    """What a slash command may read."""
+
+    agent: Agent
+    session: HostedSession
+
+
+class SlashCommand(msgspec.Struct, frozen=True):
+    """A slash command: its `summary`, and what it returns for the rest of its line."""
+
+    summary: str
+    run: Callable[[SlashContext, str], SlashReply]
+
+
+def _help(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    return SlashReply(
+        lines=(*now.session.greeting, *(f"/{name}: {each.summary}" for name, each in SESSION_COMMANDS.items()))
+    )
+
+
+def _model(now: SlashContext, rest: str) -> SlashReply:
+    if not rest:
+        return _usage("model", f"Now: {now.agent.conversation.chosen_model}.")
+    return SlashReply(command=c.UseModel(rest))
+
+
+def _effort(now: SlashContext, rest: str) -> SlashReply:
+    settings = now.agent.conversation.settings
+    if rest not in (*EFFORTS, "default"):
+        levels = f"Levels: {', '.join((*map(str, EFFORTS), 'default'))}."
+        return _usage("effort", f"Now: {settings.effort or 'default'}.", levels)
+    settings = msgspec.structs.replace(settings, effort=next((each for each in EFFORTS if each == rest), None))
+    return SlashReply(command=c.UseSettings(settings), lines=(settings_text(settings),))
+
+
+def _permissions(now: SlashContext, rest: str) -> SlashReply:
+    modes: tuple[Mode, ...] = get_args(Mode)
+    if not rest:
+        return _usage("permissions", f"Now: {now.agent.mode}.", f"Modes: {', '.join(modes)}.")
+    mode: Mode | None = next((each for each in modes if each == rest), None)
+    if mode is None:
+        raise UsageError(f"Unknown mode {rest!r} (expected one of {', '.join(modes)}).")
+    return SlashReply(command=c.UseMode(mode), lines=(f"Mode: {mode}.",))
+
+
+def _rename(now: SlashContext, rest: str) -> SlashReply:
+    del now
+    return SlashReply(command=c.Rename(rest), lines=(f'Renamed to "{literal(rest)}".',)) if rest else _usage("rename")
+
+
+def _status(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    conversation, mode = now.agent.conversation, now.agent.mode
+    usage = conversation.usage
+    cost = "unknown" if usage.cost is None else f"${float(usage.cost):.2f}"
+    return SlashReply(
+        lines=(
+            f"Session {now.session.id}, {conversation.turns} turns.",
+            f"Model {conversation.chosen_model}. Mode {mode}.",
+            f"Tokens: {usage.input_tokens:,} in, {usage.output_tokens:,} out. Cost: {cost}.",
+        ),
+        late=lambda: f"Sandbox {now.session.sandbox_line(mode)}.",
+    )
+
+
+def _usage(name: str, *chosen: str) -> SlashReply:
+    """Return what is chosen now, and what the command is for."""
+    return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
+
+
+SESSION_COMMANDS: Mapping[str, SlashCommand] = {
+    "help": SlashCommand("list the commands", _help),
+    "new": SlashCommand(
+        "start a new session (this one is saved)",
+        lambda _now, _rest: SlashReply(leave=LeaveRequested(renew=True)),
+    ),
+    "model": SlashCommand("switch model: /model PROVIDER:MODEL", _model),
+    "effort": SlashCommand("set how much the model reasons: /effort LEVEL, or default", _effort),
+    "permissions": SlashCommand("set what runs without asking: /permissions MODE", _permissions),
+    "rename": SlashCommand("set the title of this session: /rename TITLE", _rename),
+    "compact": SlashCommand(
+        "summarize older messages to free context",
+        lambda _now, rest: SlashReply(command=c.Compact(rest), lines=("Compacted.",)),
+    ),
+    "uncompact": SlashCommand(
+        "undo the last compaction",
+        lambda _now, _rest: SlashReply(command=c.Uncompact(), lines=("Compaction undone.",)),
+    ),
+    "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
+    "quit": SlashCommand("quit (the session is saved)", lambda _now, _rest: SlashReply(leave=LeaveRequested())),
+}
+"""The commands, by their names."""
+
+SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": "status"}
+"""Other names of them."""
+
+
+async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, *, place: str) -> SlashReply:
+    """Return what a slash command wants, typed in `place`.
+
+    Raise `UsageError` for an unknown one, or for words that it cannot use.
+    """
+    command = SESSION_COMMANDS.get(SLASH_ALIASES.get(typed.name, typed.name))
+    if command is None:
+        raise UsageError(f"Unknown command {'/' + typed.name!r} in {place}. See /help.")
+    reply = command.run(SlashContext(agent, session), typed.rest)
+    if reply.late is None:
+        return reply
+    return msgspec.structs.replace(reply, lines=(*reply.lines, await in_daemon(reply.late)))
