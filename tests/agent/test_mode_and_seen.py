@@ -84,7 +84,7 @@ def crashed_in_an_edit() -> MemoryStore:
         )
         if call is read:
             entries.append(CallStarted(call=read.id, effect="read"))
-            entries.append(CallEnded(call=read.id, outcome="ok", text="1\tone", seen=SEEN))
+            entries.append(CallEnded(call=read.id, outcome="ok", text="1\tone", snapshots=(SEEN,)))
     entries.append(CallStarted(call=edit.id, effect="write", change=LANDED))
     store = MemoryStore()
     store.append(entries, expected=0)
@@ -103,7 +103,7 @@ async def test_an_edit_that_landed_before_a_crash_is_known_as_seen(check: str, s
     rig.agent = rig.new_agent()
     await rig.agent.run("go on")
     (settled,) = [entry for entry in rig.entries if isinstance(entry, CallEnded) and entry.call == "dead00001"]
-    assert (settled.outcome, settled.seen) == ("interrupted", seen)
+    assert (settled.outcome, settled.snapshots) == ("interrupted", () if seen is None else (seen,))
     assert notes(rig) == [], "nobody changed it behind the model's back"
     last = [entry.outcome for entry in rig.entries if isinstance(entry, CallEnded)][-1]
     assert last == ("ok" if check == "after" else "failed"), "an edit on top of what landed is one of what was seen"

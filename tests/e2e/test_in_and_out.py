@@ -30,7 +30,7 @@ FIELDS = {
     "tool_start": [{"id", "effect"}, {"id", "effect", "confined"}],
     "tool_output": [{"id", "content", "delta"}],
     "tool_result": [{"id", "outcome", "content", "seconds"}, {"id", "outcome", "content", "late"}],
-    "error": [{"message", "fault", "status", "attempt", "retry_in", "retry_whole"}, {"message"}],
+    "error": [{"message", "fault", "status", "attempt", "retry_in", "retry_unstreamed"}, {"message"}],
     "damage": [{"findings"}],
     "recovered": [{"turn", "message"}],
     "result": [

@@ -215,7 +215,7 @@ def _ending(visit: Visit, ended: TurnEnded, mode: Mode) -> list[str]:
         for request in visit.provider.requests
         if request.body
     ]
-    again = [entry.retry_whole for entry in failed if entry.retry_in is not None]
+    again = [entry.retry_unstreamed for entry in failed if entry.retry_in is not None]
     expected = [True, *(not in_one_piece for in_one_piece in again)]
     if (
         streamed[: len(expected)] != expected

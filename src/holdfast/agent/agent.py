@@ -170,10 +170,19 @@ class Agent:
         """Return the current conversation."""
         return self.journal.conversation
 
-    async def run(self, prompt: str, *, images: tuple[Image, ...] = (), queued: str = "") -> e.TurnEnded:
+    async def run(
+        self,
+        prompt: str,
+        *,
+        images: tuple[Image, ...] = (),
+        queued: str = "",
+        cause: str = "",
+        typed: str = "",
+    ) -> e.TurnEnded:
         """Run one turn, and one for each message queued during it; return how the last one ended.
 
-        The `images` come before the text. If the prompt was a held message, `queued` is its id.
+        The `images` come before the text. If the prompt was a held message, `queued` is its id. `cause` is what sent
+        it, "" for the user, and `typed` what they typed if the text was made from it.
 
         The prompt is durable before anything happens. Raises `UsageError` for a blank prompt or while another turn
         runs, `StorageFailed` or `AppendConflict` if the prompt could not be journalled: then nothing has happened. A
@@ -181,11 +190,19 @@ class Agent:
         """
         if not prompt.strip():
             raise UsageError("Prompt is empty. Say what you want done.")
+        if cause not in e.PROMPT_CAUSES and not cause.startswith("session:"):
+            known = ", ".join(e.PROMPT_CAUSES[1:])
+            raise UsageError(
+                f"Cause {cause!r} of a prompt is unknown (expected one of {known}, or `session:` and an id)."
+            )
         with self._begin_operation() as operation:
             found = await self.recovery.inspect(operation.stop)
             self.recovery.recover(found.processes)
             turn = self.conversation.turns + 1
-            accepted = e.PromptAccepted(turn=turn, text=valid_unicode(prompt), queued=queued, images=images)
+            text, typed = valid_unicode(prompt), valid_unicode(typed)
+            accepted = e.PromptAccepted(
+                turn=turn, text=text, queued=queued, images=images, cause=cause, typed="" if typed == text else typed
+            )
             self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), accepted)
             return await self._begin(operation, found.raised)
 

@@ -123,7 +123,7 @@ async def test_a_prompt_too_long_to_be_sent_does_not_stand_in_the_way_of_the_nex
     assert giant not in "".join([note, *rest])
     assert "begin word" in note
     assert "left out here" in note
-    assert compacted(rig)[-1].said
+    assert compacted(rig)[-1].user_texts
     assert len(shortenings(rig.events)) == (2 if turns else 1)
     assert (await rig.agent.run("and now?")).cause == "finished"
     assert fold(rig.entries) == rig.agent.conversation

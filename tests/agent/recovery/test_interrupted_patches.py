@@ -103,7 +103,7 @@ def test_each_file_has_its_line_wherever_it_stopped(tmp_path: Path, done: int, t
     assert head.endswith("Each of its files was looked at afterwards:")
     assert lines == [f"{path}: {SAID[check]}" for path, check in expected.items()]
     landed = [path for path, check in expected.items() if check == "after"]
-    assert [seen.path for seen in ended.seen_also] == landed
+    assert [seen.path for seen in ended.snapshots] == landed
     fold = Fold([*journal, ended])
     assert set(fold.files) == set(landed)
     assert rewind_entry(fold.conversation(), journal, 1)[0].note.count(".txt") == 3

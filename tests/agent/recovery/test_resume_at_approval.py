@@ -140,7 +140,7 @@ async def test_changed_files_are_reported_before_the_turn_goes_on() -> None:
     journal[2:2] = [
         RequestStarted(step=0, attempt=1, model=MODEL),
         ResponseEnded(step=0, model=MODEL, parts=(read,), usage=Usage(), finish="calls"),
-        CallEnded(call=read.id, outcome="ok", text="x", seen=seen),
+        CallEnded(call=read.id, outcome="ok", text="x", snapshots=(seen,)),
     ]
     store = MemoryStore()
     store.append(journal, expected=0)

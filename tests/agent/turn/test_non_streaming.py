@@ -60,7 +60,7 @@ def turn(*script: Reply, limits: Limits = LIMITS, stop_at: float | None = None) 
 
 
 def failed(rig: Rig) -> list[tuple[str, bool]]:
-    return [(entry.fault, entry.retry_whole) for entry in rig.entries if isinstance(entry, RequestFailed)]
+    return [(entry.fault, entry.retry_unstreamed) for entry in rig.entries if isinstance(entry, RequestFailed)]
 
 
 def test_after_a_silence_the_same_request_goes_out_without_streaming_on_a_new_connection() -> None:
@@ -78,7 +78,7 @@ def test_the_switch_to_non_streaming_is_reported_before_the_request() -> None:
     _, rig, _ = turn(NEVER, (Say("in one piece"),))
     facts = [event.entry for event in rig.events if isinstance(event, Fact)]
     reported = next(
-        index for index, entry in enumerate(facts) if isinstance(entry, RequestFailed) and entry.retry_whole
+        index for index, entry in enumerate(facts) if isinstance(entry, RequestFailed) and entry.retry_unstreamed
     )
     assert isinstance(facts[reported + 1], RequestStarted)
 

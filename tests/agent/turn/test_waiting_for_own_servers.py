@@ -46,7 +46,7 @@ class Waited:
 
     @property
     def failures(self) -> list[tuple[str, bool]]:
-        return [(each.fault, each.retry_whole) for each in self.rig.entries if isinstance(each, RequestFailed)]
+        return [(each.fault, each.retry_unstreamed) for each in self.rig.entries if isinstance(each, RequestFailed)]
 
     @property
     def percents(self) -> list[int]:

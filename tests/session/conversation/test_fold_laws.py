@@ -219,7 +219,7 @@ def test_results_that_no_response_followed_are_there_again_after_a_rewind() -> N
 def test_what_a_left_branch_has_seen_of_files_was_not_seen() -> None:
     def read(call: str, sha256: str) -> CallEnded:
         return CallEnded(
-            call=call, outcome="ok", text="x", seen=FileSeen(path="a.txt", size=1, modified=1, sha256=sha256)
+            call=call, outcome="ok", text="x", snapshots=(FileSeen(path="a.txt", size=1, modified=1, sha256=sha256),)
         )
 
     journal: list[Entry] = [*START, ended(1, call("read", "A")), read("A", "aa")]
@@ -237,7 +237,7 @@ def test_a_compaction_changes_only_older_messages_and_is_undone_whole(
 ) -> None:
     """At every step: what stays is as it was but for signed thinking, and without the note all is as if never cut."""
     journal = [opened, *before]
-    note = Compacted(step=step, note="[what was before]", why="asked", said=count)
+    note = Compacted(step=step, note="[what was before]", why="asked", user_texts=count)
     was, now = fold(journal).messages, fold([*journal, note]).messages
     assert faults(now) == []
     first, *stays = now

@@ -24,10 +24,22 @@ PAGE = (Path(__file__).parents[3] / "docs/reference/journal.md").read_text(encod
 KINDS: tuple[type[msgspec.Struct], ...] = get_args(Entry)
 
 
-OLDER = {"approval-asked": ("why", "pattern", "patterns"), "approval-answered": ("words", "pattern", "patterns")}
+OLDER = {
+    "approval-asked": ("why", "pattern", "patterns"),
+    "approval-answered": ("words", "pattern", "patterns"),
+    "call-ended": ("seen", "seen_also"),
+    "compacted": ("said",),
+    "request-failed": ("retry_whole",),
+}
 """Fields that have other names since then (`tests/session/conversation/test_journals_before_fields.py`)."""
 QUESTION_FIELDS = ("why", "patterns")
-CHANGED = {"approval-asked": ("question",), "approval-answered": ("reason", "choice", "patterns")}
+CHANGED = {
+    "approval-asked": ("question",),
+    "approval-answered": ("reason", "choice", "patterns"),
+    "call-ended": ("snapshots",),
+    "compacted": ("user_texts",),
+    "request-failed": ("retry_unstreamed",),
+}
 """The fields in their place."""
 
 

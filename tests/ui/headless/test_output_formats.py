@@ -70,7 +70,7 @@ def test_a_pipe_gets_the_final_answer_alone_and_what_happened_goes_to_stderr() -
     )
     output.event(Fact(6, failure))
     silence = RequestFailed(
-        step=2, attempt=2, fault="silent", message="Nothing.", retry_in=8.0, attempts=3, retry_whole=True
+        step=2, attempt=2, fault="silent", message="Nothing.", retry_in=8.0, attempts=3, retry_unstreamed=True
     )
     output.event(Fact(6, silence))
     output.event(Fact(7, Repaired(findings=("Entry 3 is missing.",))))

@@ -242,7 +242,7 @@ def test_a_retry_a_failure_damage_and_another_model_are_notes() -> None:
     view = view_of(
         RequestStarted(step=1, attempt=1, model="m"),
         RequestFailed(
-            step=1, attempt=1, fault="rate_limit", message="slow down", retry_in=2.5, attempts=4, retry_whole=True
+            step=1, attempt=1, fault="rate_limit", message="slow down", retry_in=2.5, attempts=4, retry_unstreamed=True
         ),
         RequestStarted(step=1, attempt=2, model="m"),
         RequestFailed(step=1, attempt=2, fault="auth", message="no key"),

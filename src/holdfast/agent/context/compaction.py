@@ -164,7 +164,7 @@ class Compactor:
             messages=len(part.messages),
             before=context_tokens(conversation),
             usage=summary.usage,
-            said=part.text_count,
+            user_texts=part.text_count,
         )
         return msgspec.structs.replace(entry, after=context_tokens(self._journal.fold.after((entry, *news))))
 

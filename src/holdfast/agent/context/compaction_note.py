@@ -10,7 +10,7 @@ from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
-from holdfast.session.journal.file_changes import known_files, started_changes
+from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.truncation import cap
 
@@ -53,10 +53,10 @@ def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
                     changed.pop(change.path, None)
                     changed[change.path] = None
             case CallEnded(call=call) if is_included(call):
-                for seen in known_files(entry):
+                for seen in entry.snapshots:
                     read.pop(seen.path, None)
                     read[seen.path] = None
-                if entry.outcome == "ok" and call in lists and entry.seen is None:
+                if entry.outcome == "ok" and call in lists and not entry.snapshots:
                     todo, todo_call = entry.text, call
             case _:
                 pass

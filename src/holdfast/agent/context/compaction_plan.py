@@ -108,7 +108,7 @@ def _unanswered(conversation: Conversation) -> tuple[UserContent, ...]:
     if newest is None or newest.at != last or not isinstance(message := conversation.messages[last], UserMessage):
         return ()
     if conversation.compacted is not None and not last:  # the compaction note comes first and replaces some texts
-        return message.content[1 : 1 + max(newest.texts_before - conversation.compacted.said, 0)]
+        return message.content[1 : 1 + max(newest.texts_before - conversation.compacted.user_texts, 0)]
     return message.content[: newest.texts_before]
 
 

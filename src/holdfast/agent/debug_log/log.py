@@ -35,7 +35,7 @@ _BODY = 64 * 1024  # bytes read of an error body: far more than LONGEST, so that
 _LOGGED_FIELDS = frozenset(
     {
         *("turn", "attempt", "attempts", "model", "version", "format"),
-        *("fault", "status", "retry_in", "retry_whole", "message"),
+        *("fault", "status", "retry_in", "retry_unstreamed", "message"),
         *("finish", "cut", "usage"),
         *("call", "effect", "outcome", "seconds", "allowed"),
         *("reason", "cause", "detail"),

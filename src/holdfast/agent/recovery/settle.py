@@ -183,8 +183,8 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             input_request=waits,
             only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
         )
-    seen, also = known.seen.get(call_id), known.seen_also.get(call_id, ())
-    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, seen=seen, seen_also=also)
+    snapshots = (*filter(None, (known.seen.get(call_id),)), *known.seen_also.get(call_id, ()))
+    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots)
 
 
 def only_reads(name: str, effect: Effect, remote: RemoteCall | None) -> bool:

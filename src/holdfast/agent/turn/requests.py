@@ -182,7 +182,7 @@ class Requests:
                         status=failed.status,
                         retry_in=delay,
                         attempts=limits.attempts,
-                        retry_whole=non_streaming,
+                        retry_unstreamed=non_streaming,
                         model=model.name if isinstance(failed, EmptyAnswer) else "",
                         usage=failed.usage if isinstance(failed, EmptyAnswer) else None,
                     ),

@@ -336,9 +336,8 @@ class Calls:
                 outcome=outcome,
                 text=text,
                 seconds=seconds,
-                seen=output.snapshot,
+                snapshots=(*filter(None, (output.snapshot,)), *output.more_snapshots),
                 images=output.images,
-                seen_also=output.more_snapshots,
             )
             ended = self._repeated.with_notice(ended)
             try:

@@ -27,7 +27,6 @@ from holdfast.session.conversation.message_builder import MessageBuilder, replac
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.file_changes import known_files
 from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
@@ -369,7 +368,7 @@ class Fold:
             if (name := self._builder.calls.get(entry.call)) is not None:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
         else:
-            for seen in known_files(entry):
+            for seen in entry.snapshots:
                 self._see_file(seen.path, (seen,))
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:

@@ -80,7 +80,7 @@ class MessageBuilder:
         cut = max((place for place, (step, _) in enumerate(self._answers, start=1) if step <= entry.step), default=0)
         after = self.closed[2 * cut] if 2 * cut < len(self.closed) else c.UserMessage((), tuple(self.content))
         present = len(after.content) if isinstance(after, c.UserMessage) else 0  # later texts are not covered
-        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * cut, min(entry.said, present), self.cut), True
+        self.cut, self._cuts = c.ActiveCompaction(entry, 2 * cut, min(entry.user_texts, present), self.cut), True
 
     def uncompact(self) -> None:
         """Undo the last compaction."""

@@ -30,7 +30,7 @@ class ProcessStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="process
 
 
 class CallEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="call-ended", omit_defaults=True):
-    """The outcome of `call`: `text` and `images` for the model, and the files it now knows (`seen`, `seen_also`).
+    """The outcome of `call`: `text` and `images` for the model, and `snapshots` of the files it now knows.
 
     `repeats` is how often in a row the call had this result, if the model was told so in the last line of `text`, or
     how often it would have had it, if it was not started for that reason. `same_as` is the call of the same response
@@ -41,9 +41,8 @@ class CallEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="call-ended",
     outcome: Outcome
     text: str
     seconds: float = 0.0
-    seen: FileSeen | None = None
+    snapshots: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
-    seen_also: tuple[FileSeen, ...] = ()
     repeats: int = 0
     same_as: str = ""
 

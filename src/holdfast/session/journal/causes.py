@@ -35,3 +35,6 @@ Cause = Literal[
 
 OF_THE_PROVIDER: frozenset[Cause] = frozenset({"provider", "flood", "empty", "periodic"})
 """Causes that a failed request can have: its fault is reported with the turn's end, for the advice."""
+
+PROMPT_CAUSES = ("", "init", "review", "goal", "wake", "limit", "restart", "hook", "require")
+"""What sends a prompt, "" for the user; another session is `session:` and its id."""

@@ -19,6 +19,7 @@ from holdfast.session.journal.calls import CallEnded as CallEnded  # noqa: PLC04
 from holdfast.session.journal.calls import CallLate as CallLate  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import CallStarted as CallStarted  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.calls import ProcessStarted as ProcessStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.causes import PROMPT_CAUSES as PROMPT_CAUSES  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import Cause as Cause  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.causes import StopReason as StopReason  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.mode_changes import ModeChanged as ModeChanged  # noqa: PLC0414 - part of this module
@@ -112,12 +113,18 @@ class Titled(_Fact, frozen=True, tag="titled"):
 
 
 class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
-    """The prompt that begins turn `turn` (from 1). `queued` is its id if it was queued; its `images` come before it."""
+    """The prompt that begins turn `turn` (from 1). `queued` is its id if it was queued; its `images` come before it.
+
+    `cause` is what sent it (`PROMPT_CAUSES`, or `session:` and an id), "" for the user: only then is it their word.
+    `typed` is what they typed, if the text was made from it, "" if it is the text itself.
+    """
 
     turn: int
     text: str
     queued: str = ""
     images: tuple[Image, ...] = ()
+    cause: str = ""
+    typed: str = ""
 
 
 class Queued(_Fact, frozen=True, tag="queued"):
@@ -166,7 +173,7 @@ class Pruned(_Fact, frozen=True, tag="pruned"):
 class Compacted(_Fact, frozen=True, tag="compacted"):
     """`note` replaces everything up to the results of the response to request `step`.
 
-    Of the user texts in the message of those results, the first `said`, from unanswered turns, are replaced too.
+    Of the user texts in the message of those results, the first `user_texts`, from unanswered turns, are replaced too.
     `summary` is the part of the note that `model` wrote; `model` is "" if there is none or an earlier one was kept, and
     the rest was left out. `messages` counts the replaced messages; `before` and `after` are approximate token counts.
     `usage` is what the summary cost.
@@ -181,7 +188,7 @@ class Compacted(_Fact, frozen=True, tag="compacted"):
     before: int = 0
     after: int = 0
     usage: Usage = msgspec.field(default_factory=lambda: Usage(cost="0"))
-    said: int = 0
+    user_texts: int = 0
 
 
 class Uncompacted(_Fact, frozen=True, tag="uncompacted"):
@@ -209,8 +216,9 @@ BAD_IMAGES = "bad_images"
 class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     """An attempt gave no usable response. `retry_in` is the delay until the next in seconds, None if there is none.
 
-    `attempts` is the maximum for this response, None in older journals. `retry_whole` is whether the next attempt asks
-    for the answer without streaming. `model` and `usage` are of a complete response that was no answer: it is paid.
+    `attempts` is the maximum for this response, None in older journals. `retry_unstreamed` is whether the next attempt
+    asks for the answer without streaming. `model` and `usage` are of a complete response that was no answer: it is
+    paid.
     """
 
     step: int
@@ -220,7 +228,7 @@ class RequestFailed(_Fact, frozen=True, tag="request-failed"):
     status: int | None = None
     retry_in: float | None = None
     attempts: int | None = None
-    retry_whole: bool = False
+    retry_unstreamed: bool = False
     model: str = ""
     usage: Usage | None = None
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.session.journal.entries import CallEnded, CallStarted
-from holdfast.tool_calls import FileChange, FileSeen
+from holdfast.session.journal.entries import CallStarted
+from holdfast.tool_calls import FileChange
 
 
 def started_changes(started: CallStarted) -> tuple[FileChange, ...]:
     """Return the planned changes of the call, in the order in which they are made."""
     return started.changes if started.change is None else (started.change, *started.changes)
-
-
-def known_files(ended: CallEnded) -> tuple[FileSeen, ...]:
-    """Return the files whose content the model knows since the call ended."""
-    return ended.seen_also if ended.seen is None else (ended.seen, *ended.seen_also)

@@ -57,9 +57,27 @@ def _rename(fields: EntryFields, older: str, present: str) -> None:
         fields.setdefault(present, fields.pop(older))
 
 
+def _failed_fields(fields: EntryFields) -> None:
+    _rename(fields, "retry_whole", "retry_unstreamed")
+
+
+def _compacted_fields(fields: EntryFields) -> None:
+    _rename(fields, "said", "user_texts")
+
+
+def _ended_fields(fields: EntryFields) -> None:
+    """Put `seen` and `seen_also` into `snapshots`."""
+    first, further = fields.pop("seen", None), convert_value(fields.pop("seen_also", []), list[object])
+    if first is not None or further:
+        fields["snapshots"] = [*([] if first is None else [first]), *further]
+
+
 _RENAMED: dict[str, tuple[tuple[str, ...], Callable[[EntryFields], None]]] = {
     "approval-asked": (("why",), _question_field),
     "approval-answered": (("words", "pattern"), _answered_fields),
+    "call-ended": (("seen", "seen_also"), _ended_fields),
+    "compacted": (("said",), _compacted_fields),
+    "request-failed": (("retry_whole",), _failed_fields),
 }
 """By kind: the older names, and the function that gives the fields their present names."""
 

@@ -84,8 +84,8 @@ def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Pla
             raise FileNotFoundError
     if existing.content is None:
         msg = (
-            f"File {place.name!r} is too large: {existing.size:,} bytes (at most {LARGEST_EDITED_FILE:,}, because an edit "
-            "holds it in memory several times). Use bash to change it."
+            f"File {place.name!r} is too large: {existing.size:,} bytes (at most {LARGEST_EDITED_FILE:,}, because an "
+            "edit holds it in memory several times). Use bash to change it."
         )
         raise ToolFailed(msg)
     if b"\0" in existing.content[:SNIFF]:

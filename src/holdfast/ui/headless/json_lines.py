@@ -128,7 +128,7 @@ class JsonLines:
                     status=entry.status,
                     attempt=entry.attempt,
                     retry_in=entry.retry_in,
-                    retry_whole=entry.retry_whole,
+                    retry_unstreamed=entry.retry_unstreamed,
                 )
             case (
                 e.ModelChanged()

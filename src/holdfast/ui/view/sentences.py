@@ -246,7 +246,7 @@ def _fault(failed: e.RequestFailed) -> str:
 def _retried(failed: e.RequestFailed) -> str:
     """Return why an attempt failed and how the next one differs."""
     of = "" if failed.attempts is None else f"/{failed.attempts}"
-    how = " without streaming" if failed.retry_whole else ""
+    how = " without streaming" if failed.retry_unstreamed else ""
     text = f"Attempt {failed.attempt}{of} failed ({_fault(failed)}); retrying in {failed.retry_in:g} s{how}."
     return _RETRY_TEXTS.get(failed.fault, text)
 
