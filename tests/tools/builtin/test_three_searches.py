@@ -12,7 +12,7 @@ import pytest
 from hidden_programs import path_without
 from holdfast.tools.builtin import search_programs
 from holdfast.tools.builtin.grep import GrepTool
-from holdfast.tools.builtin.line_search import Deadline
+from holdfast.tools.builtin.line_search import SearchDeadline
 from holdfast.tools.process.session_supervisors import Supervisors
 from holdfast.tools.tool import ToolContext, ToolOutput, Visibility, Workspace
 from skips import needs
@@ -43,8 +43,14 @@ PATTERNS = [
     r"(?<=a )needle",
     r"^$",
     r"x{100,}$",
+    r"needle|kelvin",
+    r"[[:alpha:]]+\.",
+    r"\d \+ \d",
+    r"nee?dle",
+    r"no such thing",
+    r"(n)e{2}dle",
+    ".",
 ]
-PATTERNS += [r"needle|kelvin", r"[[:alpha:]]+\.", r"\d \+ \d", r"nee?dle", r"no such thing", r"(n)e{2}dle", "."]
 
 
 def plant(space: Workspace) -> None:
@@ -137,9 +143,9 @@ def test_what_there_was_no_time_for_is_counted(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_deadline_is_set_when_its_time_is_up_or_another_flag_is() -> None:
-    assert Deadline(0).is_set()
-    assert not Deadline(1000).is_set()
-    assert Deadline(1000, Deadline(0)).is_set()
+    assert SearchDeadline(0).is_set()
+    assert not SearchDeadline(1000).is_set()
+    assert SearchDeadline(1000, SearchDeadline(0)).is_set()
 
 
 def test_more_names_than_one_answer_holds_are_asked_for_in_parts(

@@ -22,7 +22,7 @@ from holdfast.system.threads import in_thread
 from holdfast.tool_calls import Effect
 from holdfast.tools.builtin.declarations import GREP_SCHEMA, GrepArguments
 from holdfast.tools.builtin.glob import listing
-from holdfast.tools.builtin.line_search import OWN_SECONDS, Deadline, search_file
+from holdfast.tools.builtin.line_search import OWN_SECONDS, SearchDeadline, search_file
 from holdfast.tools.builtin.regular_expressions import compile_pattern
 from holdfast.tools.builtin.search_programs import SearchPrograms
 from holdfast.tools.schema import parse_arguments
@@ -83,12 +83,12 @@ class GrepTool:
         found = unsearched = 0
         rest: Sequence[str] = files.names
         while rest and found <= args.limit and not stop.is_set():
-            asked = None
+            answer = None
             if programs is not None:
-                asked = await programs.candidates(args.pattern, rest, ignore_case=args.ignore_case, stop=stop)
+                answer = await programs.candidates(args.pattern, rest, ignore_case=args.ignore_case, stop=stop)
                 if stop.is_set():
                     break
-            names = rest if asked is None else asked.names
+            names = rest if answer is None else answer.names
             work = partial(
                 _matches,
                 pattern,
@@ -97,13 +97,13 @@ class GrepTool:
                 context=args.context,
                 most=args.limit - found,
                 unread=unread,
-                deadline=Deadline(OWN_SECONDS),
+                deadline=SearchDeadline(OWN_SECONDS),
             )
             count, text, left = await in_thread(work, stop)
             found += count
             shown += text
-            rest = [] if asked is None or asked.rest is None else rest[asked.rest :]
-            unsearched += left + (0 if asked is None else asked.unsearched)
+            rest = [] if answer is None or answer.rest is None else rest[answer.rest :]
+            unsearched += left + (0 if answer is None else answer.unsearched)
             if left:
                 unsearched += len(rest)
                 break
@@ -187,7 +187,7 @@ def _matches(  # noqa: PLR0913 - what a search is made of
     context: int,
     most: int,
     unread: list[str],
-    deadline: Deadline,
+    deadline: SearchDeadline,
 ) -> tuple[int, list[str], int]:
     """Return the number of matches (not exact above `most`), the first of them as text, and how many were not read."""
     found = 0

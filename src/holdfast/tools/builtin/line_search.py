@@ -34,7 +34,7 @@ _BLOCK = 262_144
 _BOM = b"\xef\xbb\xbf"
 
 
-class Flag(Protocol):
+class StopFlag(Protocol):
     """Something that says when to stop."""
 
     def is_set(self) -> bool:
@@ -42,10 +42,10 @@ class Flag(Protocol):
         ...
 
 
-class Deadline:
+class SearchDeadline:
     """A flag that is set after so many seconds, or when another one is."""
 
-    def __init__(self, seconds: float, stop: Flag | None = None) -> None:
+    def __init__(self, seconds: float, stop: StopFlag | None = None) -> None:
         self._until = time.monotonic() + seconds
         self._stop = stop
 
@@ -69,14 +69,14 @@ class Found(msgspec.Struct, frozen=True):
     shown: list[str]
 
 
-def holds_match(pattern: regex.Pattern[str], place: SafePath, stop: Flag) -> bool:
+def holds_match(pattern: regex.Pattern[str], place: SafePath, stop: StopFlag) -> bool:
     """Return whether a line of a text file matches. It raises as `search_file` does."""
     matches = _matcher(pattern)
     with open_regular(place) as file:
         return not holds_nul(file) and any(next(matches(block), None) is not None for block in _blocks(file, stop))
 
 
-def search_file(pattern: regex.Pattern[str], place: SafePath, *, context: int, most: int, stop: Flag) -> Found:
+def search_file(pattern: regex.Pattern[str], place: SafePath, *, context: int, most: int, stop: StopFlag) -> Found:
     """Return the first `most` matches of a text file with the lines around them; the count is at most one more.
 
     Raises `OSError`, `ToolFailed` for what is no regular file, and `TimeoutError` for a line that takes too long.
@@ -154,7 +154,7 @@ def _shown(pattern: regex.Pattern[str], line: str, size: int, *, is_match: bool)
     return f"{before}{line[begin : begin + LINE_SHOWN]} [... line cut, {size or len(line.encode())} bytes in total]"
 
 
-def _blocks(file: BufferedReader, stop: Flag) -> Iterator[_Block]:
+def _blocks(file: BufferedReader, stop: StopFlag) -> Iterator[_Block]:
     """Yield the lines of a file until `stop` is set."""
     number, rest = 1, b""
     while not stop.is_set():
@@ -178,7 +178,7 @@ def _blocks(file: BufferedReader, stop: Flag) -> Iterator[_Block]:
             rest = block
 
 
-def _skip_line(file: BufferedReader, stop: Flag) -> tuple[int, bytes]:
+def _skip_line(file: BufferedReader, stop: StopFlag) -> tuple[int, bytes]:
     """Read to the end of a line; return how many bytes that were, and those after it that were read."""
     size = 0
     while not stop.is_set() and (data := file.read(_BLOCK)):

@@ -22,7 +22,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.system.trusted_programs import trusted_program
 from holdfast.tools.builtin.byte_pattern import byte_pattern, for_ripgrep
 from holdfast.tools.builtin.line_search import OWN_SECONDS
-from holdfast.tools.builtin.search_worker import PROGRAM
+from holdfast.tools.builtin.search_worker import WORKER_PROGRAM
 from holdfast.tools.process.supervisor_client import CAPTURE_MOST
 from holdfast.tools.workspace.file_list import RunProgram, output_until
 
@@ -124,7 +124,7 @@ class SearchPrograms:
 
     def _worker(self, pattern: str, *, ignore_case: bool) -> _Way:
         modules = {str(Path(origin).parents[1]) for origin in map(_origin, ("holdfast", "regex", "msgspec")) if origin}
-        python = [sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, "\x1f".join(sorted(modules))]
+        python = [sys.executable, "-I", "-S", "-X", "utf8", "-c", WORKER_PROGRAM, "\x1f".join(sorted(modules))]
         words = [pattern, "i" if ignore_case else "", f"{OWN_SECONDS:g}"]
         return _Way(["/bin/sh", "-c", _WORKER, "sh", str(self._list), *python, *words])
 
@@ -139,9 +139,9 @@ def _answer(code: int, output: bytes, names: Sequence[str], here: Path, *, has_o
 
     One without order that was cut is none: it found too much, or took too long. In order it says where it stopped.
     """
-    told, unsearched = _told(output)
-    ordered = [name for name in names if name in told]
-    if len(ordered) != len(told):
+    names_found, unsearched = _parse_output(output)
+    ordered = [name for name in names if name in names_found]
+    if len(ordered) != len(names_found):
         return None
     after = names.index(ordered[-1]) + 1 if ordered else 0
     is_cut = len(output) >= CAPTURE_MOST  # it may have ended before it was stopped
@@ -151,11 +151,11 @@ def _answer(code: int, output: bytes, names: Sequence[str], here: Path, *, has_o
         return Candidates(ordered, unsearched=unsearched)
     if code == _SOME_FAILED:  # with each file that can be read, the search itself has failed
         unread = {name for name in names if not os.access(here / name, os.R_OK)}
-        return Candidates([name for name in names if name in told or name in unread]) if unread else None
+        return Candidates([name for name in names if name in names_found or name in unread]) if unread else None
     return Candidates(ordered, unsearched=len(names) - after) if code < 0 and has_order else None  # it took too long
 
 
-def _told(output: bytes) -> tuple[set[str], int]:
+def _parse_output(output: bytes) -> tuple[set[str], int]:
     """Return the names in an output, and what a worker writes after them: how many files it did not search."""
     parts = output.split(b"\0")[:-1]
     unsearched = 0

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from holdfast.errors import ToolFailed
 from holdfast.system.safe_paths import SafePath
-from holdfast.tools.builtin.line_search import Deadline, holds_match
+from holdfast.tools.builtin.line_search import SearchDeadline, holds_match
 from holdfast.tools.builtin.regular_expressions import compile_pattern
 
-PROGRAM = (
+WORKER_PROGRAM = (
     "import sys; sys.path += sys.argv.pop(1).split(chr(0x1f)); "
     "from holdfast.tools.builtin.search_worker import main; main(sys.argv[1:])"
 )
@@ -30,7 +30,7 @@ def main(words: list[str]) -> None:
     pattern, case, seconds = words
     compiled = compile_pattern(pattern, ignore_case=case == "i")
     names = sys.stdin.buffer.read(NAMES_MOST).split(b"\0")[:-1]
-    here, deadline, out = Path.cwd(), Deadline(float(seconds)), sys.stdout.buffer
+    here, deadline, out = Path.cwd(), SearchDeadline(float(seconds)), sys.stdout.buffer
     for at, raw in enumerate(names):
         if deadline.is_set():
             out.write(b"\0%d\0" % (len(names) - at))

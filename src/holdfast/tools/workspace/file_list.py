@@ -274,20 +274,20 @@ def listed_entries(
 ) -> Iterator[WalkedFile]:
     """Yield the files and links that git lists and that exist, in nested repositories too.
 
-    `choose` returns the names that are wanted of those in a folder.
+    `choose` returns the names to take of those in a folder.
     """
     nested = [*found.nested]
     folder_is_real: dict[str, bool] = {"": True}
     for folder, names in found.groups.items():
         if stop.is_set():
             return
-        wanted = choose(folder, names)
-        if not (wanted or found.has_modules) or not _is_real(start, folder, folder_is_real):
+        chosen_names = choose(folder, names)
+        if not (chosen_names or found.has_modules) or not _is_real(start, folder, folder_is_real):
             continue
         lead = f"{folder}/" if folder else ""
         above = f"{start.path}/{lead}"
-        unwanted = set(names).difference(wanted) if found.has_modules else frozenset[str]()
-        for name in dict.fromkeys((*wanted, *unwanted)):  # of a conflict, a name comes up to three times
+        other_names = set(names).difference(chosen_names) if found.has_modules else frozenset[str]()
+        for name in dict.fromkeys((*chosen_names, *other_names)):  # of a conflict, a name comes up to three times
             try:
                 status = os.lstat(above + name)
             except OSError:
@@ -295,7 +295,7 @@ def listed_entries(
             kind = _KINDS.get(stat.S_IFMT(status.st_mode))
             if kind == "folder":
                 nested.append(lead + name)
-            elif kind is not None and name not in unwanted:
+            elif kind is not None and name not in other_names:
                 yield WalkedFile(name=lead + name, kind=kind, modified=status.st_mtime_ns)
     for folder in dict.fromkeys(nested):
         if _is_real(start, folder, folder_is_real):

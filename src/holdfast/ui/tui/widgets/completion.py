@@ -22,8 +22,6 @@ from textual.widgets.option_list import Option
 from holdfast.system.safe_paths import SafePath
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
-from holdfast.tools.process.environment import child_environment
-from holdfast.tools.workspace.file_list import folders_of, git_names_within
 from holdfast.tools.workspace.file_walk import walk
 from holdfast.ui.tui.command_parser import match_slash_commands
 from holdfast.ui.tui.prompt.dropped_paths import mention
@@ -129,13 +127,21 @@ class Listing:
     async def listed(self, root: Path) -> ListedNames:
         """Return the names beneath `root`."""
         if root != self._root or time.monotonic() - self._at > FRESH:
-            self._listed = await in_daemon(lambda: listed_names(root, child_environment(os.environ)))
+            self._listed = await in_daemon(lambda: listed_names(root, _environment()))
             self._root, self._at = root, time.monotonic()
         return self._listed
 
 
+def _environment() -> dict[str, str]:
+    from holdfast.tools.process.environment import child_environment
+
+    return child_environment(os.environ)
+
+
 def listed_names(root: Path, environ: Mapping[str, str]) -> ListedNames:
     """Return the names that git lists beneath `root`, else those that a walk finds. It blocks."""
+    from holdfast.tools.workspace.file_list import folders_of, git_names_within
+
     found = git_names_within(GIT_SECONDS, root, environ)
     if found is None:
         return _walked(root)
