@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry, decode, encode
+from holdfast.session.journal.entries import ApprovalAnswered, Compacted, Entry, decode, encode
 from holdfast.session.request.exported_body import Body, anthropic, openai_chat, settled_conversation
 
 LINES = Path(__file__).with_name("folds_before_fields.jsonl").read_bytes().splitlines()
@@ -87,3 +87,18 @@ def test_every_field_that_was_renamed_is_among_them() -> None:
         ("compacted", "said"),
         ("request-failed", "retry_whole"),
     }
+
+
+def test_each_renamed_field_keeps_its_value() -> None:
+    one, two = ({"effect": "execute", "text": text} for text in ("make *", "ls"))
+    answered = {"kind": "approval-answered", "call": "c", "allowed": True, "words": "go", "remember": "session"}
+    read = decode(msgspec.json.encode({**answered, "pattern": one, "patterns": [two]}))
+    assert isinstance(read, ApprovalAnswered)
+    assert ([each.text for each in read.remembered], read.reason) == (["make *", "ls"], "go")
+    note = {"kind": "compacted", "step": 1, "note": "n", "why": "asked", "said": 3}
+    compacted = decode(msgspec.json.encode(note))
+    assert isinstance(compacted, Compacted)
+    assert compacted.user_texts == 3
+    turned = decode(b'{"note":"n","step":1,"said":2,"why":"asked","kind":"compacted"}')
+    assert isinstance(turned, Compacted)
+    assert turned.user_texts == 2, "whatever comes first"

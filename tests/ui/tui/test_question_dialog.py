@@ -41,8 +41,8 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
     screen.welcome.display = False
     answered: list[tuple[str, ApprovalAnswer]] = []
 
-    def keep(call: str, answer: ApprovalAnswer) -> None:
-        answered.append((call, answer))
+    def keep(question: str, answer: ApprovalAnswer) -> None:
+        answered.append((question, answer))
 
     screen.controller.agent.answer = keep
     screen._receive(ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why=why, call="c"), plan))
