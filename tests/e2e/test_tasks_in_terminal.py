@@ -11,6 +11,7 @@ from terminal import Key
 from test_terminal import screen
 
 from holdfast.host.session_host import WAKE_PROMPT
+from holdfast.session.journal.entries import PromptAccepted
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
@@ -171,6 +172,7 @@ def test_a_task_that_ends_while_the_last_answer_is_written_begins_a_turn_behind_
     first, *_, last = world.user_texts
     assert first == "build it"
     assert last == WAKE_PROMPT
+    assert [entry.cause for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["", "wake"]
     assert world.user_texts.count(WAKE_PROMPT) == 1
 
 

@@ -376,6 +376,7 @@ async def test_a_task_that_ends_during_the_last_answer_begins_a_turn_behind_it(*
     else:
         await when(lambda: len([each for each in rig.entries if isinstance(each, e.TurnEnded)]) == 2)
         assert prompts(rig) == ["serve it", WAKE_PROMPT]
+        assert [each.cause for each in rig.entries if isinstance(each, e.PromptAccepted)] == ["", "wake"]
     await rig.host.close()
 
 

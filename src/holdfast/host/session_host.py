@@ -342,11 +342,12 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        return await self._with_session(submission, lambda: self._run_turns(written, images))
+        cause = "wake" if submission.by_host else ""
+        return await self._with_session(submission, lambda: self._run_turns(written, images, cause))
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...]) -> e.TurnEnded:
+    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images)
+        ended = await self.agent.run(text, images=images, cause=cause)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)

@@ -40,7 +40,7 @@ PIECES = [
     "~",
 ]
 ESCAPES = [r"\d", r"\w", r"\W", r"\s", r"\S", r"\D", r"\.", r"\(", r"\[", r"\]", r"\}", r"\{", r"\\", r"\-", r"\x41"]
-ESCAPES += [r"\t", r"\p{L}", r"\u00e9", r"\*", r"\$", r"\^", r"\|", r"\/", r"\"", "."]
+ESCAPES.extend([r"\t", r"\p{L}", r"\u00e9", r"\*", r"\$", r"\^", r"\|", r"\/", r"\"", "."])
 SETS = [
     "[ab]",
     "[^a]",
@@ -56,7 +56,7 @@ SETS = [
     "[()]",
     "[A-Z]",
 ]
-SETS += ["[-a]", "[a-]", "[+*?]", "[{}]", r"[\\]", "[\"']", "[K]"]
+SETS.extend(["[-a]", "[a-]", "[+*?]", "[{}]", r"[\\]", "[\"']", "[K]"])
 EDGES = [r"\b", r"\B", "^", "$", r"\A", r"\Z"]
 REPEATS = ["*", "+", "?", "{2}", "{1,2}", "{,2}", "{1,}", "*?", "+?", "??", "{2,3}?", "++", "*+", "{25}", "{1,40}"]
 GROUPS = ["(", "(?:", "(?P<n>", "(?<m>", "(?>"]
@@ -72,7 +72,7 @@ NOT_READ = [
     "(?-i:a)",
     "a{e<=1}",
 ]
-NOT_READ += [r"\X", r"\R", r"\Ka", "(?r)a", r"\N{DIGIT ONE}", "a\nb", "\ufffd", "[]x]", r"[[a]b]"]
+NOT_READ.extend([r"\X", r"\R", r"\Ka", "(?r)a", r"\N{DIGIT ONE}", "a\nb", "\ufffd", "[]x]", r"[[a]b]"])
 
 
 def pattern_of(draw: random.Random, depth: int = 0) -> str:

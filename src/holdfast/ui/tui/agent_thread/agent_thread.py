@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.agent.sessions import OpenSession, fork, resume
@@ -72,7 +73,7 @@ class AgentThread:
             expand=self._expand,
             send=send,
         )
-        start_turn = self.work.submit if options.config.wake else None
+        start_turn = partial(self.work.submit, cause="wake") if options.config.wake else None
         self.tasks = TaskCommands(
             self._commands, lambda: self._agent, send=send, begin=start_turn, turn_over=self.work.turn_over
         )

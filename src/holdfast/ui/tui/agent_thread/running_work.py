@@ -85,8 +85,8 @@ class RunningWork:
         """Unqueue all queued messages and send them back as `InputReturned`."""
         self._commands.submit(lambda: self._return_queued(self._require_agent()))
 
-    async def submit(self, text: str, when: When) -> None:
-        """Queue the text for the running turn, else start one; commands are still served."""
+    async def submit(self, text: str, when: When, *, cause: str = "") -> None:
+        """Queue the text for the running turn, else start one; commands are still served. `cause` as in `Agent.run`."""
         try:
             agent = self._require_agent()
             written = await self._expand(text)
@@ -96,7 +96,7 @@ class RunningWork:
         except HoldfastError as error:
             self._send(PromptRefused(text, with_advice(error, SCREEN)))
             return
-        await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text)), text)
+        await self.begin(agent, lambda: agent.run(written, images=self._attached(agent, text), cause=cause), text)
 
     async def begin(self, agent: Agent, turn: Callable[[], Awaitable[object]], prompt: str = "") -> None:
         """Start `turn` once the previous one has ended."""
