@@ -51,7 +51,11 @@ class Served:
         assert found is not None
         self.token = found[1]
         self.client = httpx2.Client(
-            base_url=self.address, headers={"authorization": f"Bearer {self.token}"}, timeout=HANGS, trust_env=False
+            base_url=self.address,
+            headers={"authorization": f"Bearer {self.token}"},
+            timeout=HANGS,
+            trust_env=False,
+            limits=httpx2.Limits(keepalive_expiry=None),  # a busy machine may be slow between two requests
         )
 
     @property

@@ -60,7 +60,7 @@ def test_a_session_is_led_by_keys_and_what_is_lost_is_said(one_world: World, bro
     sign_in(browser, served)
     enter(browser, "do it")
     browser.until(shown("ask"))
-    assert text_of(browser, "ask-text") == "Allow this call?"
+    assert text_of(browser, "ask-text") == "Write a.txt?"
     assert (
         browser.value("[...document.querySelectorAll('.diff .added')].map(each => each.textContent).join()") == "+ one"
     )

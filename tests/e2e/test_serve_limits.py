@@ -112,6 +112,7 @@ def test_one_address_and_all_addresses_have_a_limit(one_world: World) -> None:
         first = closing.enter_context(opened(served, 65))
         assert_safe(answer_of(first[-1]), 503)
         for number in range(2, 5):
+            assert served.get("/me")["name"] == "me"  # an idle connection would be closed
             closing.enter_context(opened(served, 64, source=f"127.0.0.{number}"))
         (one_more,) = closing.enter_context(opened(served, 1, source="127.0.0.9"))
         assert_safe(answer_of(one_more), 503)

@@ -202,9 +202,11 @@ async def test_after_a_stop_that_ends_the_run_nothing_more_is_sent(cause: e.Caus
     rig = HostRig(ScriptedModel([[Hold("never")]]), rules=RULES_OF["stream"])
     turn = rig.host.submit(c.Prompt("first"))
     await reached(rig, e.RequestStarted)
-    await rig.host.submit(c.Prompt("second", "later")).accepted
+    second = rig.host.submit(c.Prompt("second", "later"))
+    await second.accepted
     rig.host.submit(c.Stop(cause))
     await turn.ended
+    await second.ended  # who waits for the end of all that it sent does not wait for ever
     assert prompts(rig) == ["first"]
     await rig.host.close()
 

@@ -214,8 +214,9 @@ class SessionHost:
                 self._send(h.Idle(ended))
 
     def _end_queued(self, result: c.CommandResult) -> None:
-        """End the submissions whose messages are not queued any more."""
-        still_queued = {each.message.id for each in self.agent.conversation.queued}
+        """End the submissions whose messages are not queued any more, or will not be sent."""
+        waits = () if self.rules.held_messages == "send" else self.agent.conversation.queued
+        still_queued = {each.message.id for each in waits}
         for message in [each for each in self._queued if each not in still_queued]:
             self._queued.pop(message).end(result)
 

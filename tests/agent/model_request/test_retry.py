@@ -23,9 +23,9 @@ HOUR = 3600.0
 
 
 async def _thoughtful(question: Question, plan: Plan) -> ApprovalAnswer:
-    del question, plan
+    del plan
     await asyncio.sleep(HOUR)
-    return ApprovalAnswer("once")
+    return question.choices[0].answer()
 
 
 def turn(*script: Reply, limits: Limits) -> tuple[TurnEnded, Rig, float]:

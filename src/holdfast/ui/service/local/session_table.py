@@ -79,8 +79,12 @@ class SessionTable:
             return self._rows.get(session)
 
     def close(self) -> None:
-        """End the thread that looks at all sessions."""
+        """End the thread that looks at all sessions; it ends behind the one that it looks at."""
         self._closed.set()
+        with self._lock:
+            looking = self._looking
+        if looking is not None:
+            looking.join()
 
     def _from(self, state: FleetState | None, after: str) -> Iterator[FleetSession]:
         last = self._rows.get(after)
@@ -131,6 +135,8 @@ class SessionTable:
     def _look_at_all_soon(self) -> None:
         if len(self._rows) <= LOOKED_AT or time.monotonic() < self._next_look or self._looking is not None:
             return
+        if self._closed.is_set():
+            return
         self._looking = threading.Thread(target=self._look_at_all, name="old sessions", daemon=True)
         self._looking.start()
 
@@ -141,6 +147,8 @@ class SessionTable:
             for begin in range(0, len(sessions), _SLICE):
                 started = time.thread_time()
                 for session in sessions[begin : begin + _SLICE]:
+                    if self._closed.is_set():
+                        return
                     with self._lock:  # for one at a time: a request waits for no more
                         self._look(session)
                 if self._closed.wait(_SHARE * (time.thread_time() - started)):
