@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from agent_harness import FAST, Rig, says
 from holdfast.agent.turn.budget import Spent, over_bound
 from holdfast.config.settings import Limits
-from holdfast.session.journal.entries import Compacted, Entry, RequestStarted, ResponseEnded, Titled, TurnEnded
+from holdfast.session.journal.entries import (
+    Compacted,
+    Entry,
+    RequestFailed,
+    RequestStarted,
+    ResponseEnded,
+    Titled,
+    TurnEnded,
+)
 from holdfast.session.journal.parts import Usage
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
@@ -38,6 +46,8 @@ def cost_of(entry: Entry) -> tuple[Decimal, bool]:
     if isinstance(entry, Compacted | Titled | ResponseEnded):
         is_cut = isinstance(entry, ResponseEnded) and entry.cut is not None
         return Decimal(entry.usage.cost or 0), entry.usage.cost is None and not is_cut
+    if isinstance(entry, RequestFailed) and entry.usage is not None:  # a complete response that was no answer
+        return Decimal(entry.usage.cost or 0), entry.usage.cost is None
     return Decimal(0), False
 
 
