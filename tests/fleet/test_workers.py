@@ -45,7 +45,7 @@ def test_a_day_in_the_fleet(workers: Workers, provider: ScriptedProvider, tmp_pa
     assert (tmp_path / "work" / "made").read_text() == "hi\n"
     prompts = [entry.text for entry in entries(workers, session) if isinstance(entry, e.PromptAccepted)]
     assert prompts == ["one", "two", "make it", "four"], [str(x)[:200] for x in entries(workers, session)[10:]]
-    assert "has no open question" in workers.fleet.inbox(session, after=wrong.id - 1)[0].refused
+    assert "There is no open question" in workers.fleet.inbox(session, after=wrong.id - 1)[0].refused
 
     provider.extend([Say("begin"), Hold("gate"), Say("never")])
     workers.fleet.ask(session, "prompt", {"text": "five"})
