@@ -309,6 +309,19 @@ async def test_a_small_screen_shows_the_change_before_anything_else(tmp_path: Pa
         assert "below" not in visible(screen)
 
 
+async def test_a_detail_that_is_drawn_while_the_screen_closes_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "prices.py").write_text("value = 9\n")
+    plan = plan_of(tmp_path, "edit", path="prices.py", old="value = 9\n", new="value = 90\n")
+    async with showing(start(tmp_path)) as (screen, _):
+        ask(screen, plan)
+        await until(lambda: "value = 90" in visible(screen))
+        await screen.approval.query_one("#question").remove()
+        screen.approval.query_one(DetailView)._settle()  # as when the colours of a language have come
+        await until(lambda: "value = 90" in visible(screen))
+    assert not screen.is_running
+
+
 async def test_what_does_not_fit_is_counted_on_the_title_line(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "prices.py").write_text("".join(f"value_{number} = {number}\n" for number in range(1, 30)))

@@ -318,7 +318,7 @@ class Approval(Vertical):
         self.query_one("#keys", Static).display = roomy
         self.query_one("#keys", Static).update(Text(self._hint(), "dim"))
         self._is_roomy = roomy
-        self.query_one("#question", Static).update(self._question_text(roomy=roomy, below=detail.changes_below))
+        self._show_text(roomy=roomy, below=detail.changes_below)
         detail.styles.max_height = max(1, shown)
         detail.styles.margin = (1, 0) if roomy else (0, 0)
         self.styles.margin = (int(roomy), 1, 0, 1)
@@ -362,8 +362,11 @@ class Approval(Vertical):
         """Say how many changed lines are below the visible ones; they change with each scroll."""
         if self._is_open:
             self._begin_at_change()
-            below = self.query_one(DetailView).changes_below
-            self.query_one("#question", Static).update(self._question_text(roomy=self._is_roomy, below=below))
+            self._show_text(roomy=self._is_roomy, below=self.query_one(DetailView).changes_below)
+
+    def _show_text(self, *, roomy: bool, below: int) -> None:
+        for text in self.query("#question").results(Static):  # while the screen closes, it is gone before the detail
+            text.update(self._question_text(roomy=roomy, below=below))
 
     def _hint(self) -> str:
         edits = "shift+tab: accept all edits · " if self._question.choice("edits") is not None else ""
