@@ -350,7 +350,7 @@ SAME = [
 def test_ripgrep_gives_the_same_for_expressions_that_it_reads_otherwise(tmp_path: Path, ignore_case: bool) -> None:  # noqa: FBT001 - a parameter
     space = workspace(tmp_path)
     (space.root / "lines").write_text("\n".join(DIALECT))
-    for pattern in some([*SAME, "a{ 1}", "a{1, 2}", "(?x) foo # c"], 48):
+    for (pattern,) in some([(each,) for each in (*SAME, "a{ 1}", "a{1, 2}", "(?x) foo # c")], 48):
         arguments: dict[str, object] = {"pattern": pattern, "ignore_case": ignore_case}
         without = called(GrepTool(space, None), **arguments)
         assert called(GrepTool(space, run_program), **arguments) == without, pattern
