@@ -66,6 +66,8 @@ async def in_thread(work: Callable[[threading.Event], T], stop: asyncio.Event) -
     `work` must check it often, and return its result so far once it is set.
     """
     flag = threading.Event()
+    if stop.is_set():
+        flag.set()
 
     async def mirror() -> None:
         await stop.wait()

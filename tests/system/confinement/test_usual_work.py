@@ -56,6 +56,15 @@ def test_usual_work_at_level_workspace(folder: Path, line: str, expected: str) -
     assert ran.code == {"exit 3": 3, "kill -9 $$": 137}.get(line, 0)
 
 
+@pytest.mark.parametrize(("signal", "code"), [("TERM", 143), ("SEGV", 139), ("KILL", 137)])
+def test_a_command_that_a_signal_ends_has_its_own_output_and_no_word_of_the_wall(
+    folder: Path, signal: str, code: int
+) -> None:
+    line = f"echo out; echo error >&2; kill -{signal} $$"
+    (ran,) = Wall(folder=folder, kind="bwrap", level="workspace").run(line)
+    assert (ran.output, ran.code) == ("out\nerror\n", code)
+
+
 @pytest.mark.parametrize("level", ["workspace", "network"])
 def test_npm_runs_a_script(folder: Path, level: Level) -> None:
     require("npm")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.system.safe_paths import SafePath
+from holdfast.system.threads import in_thread
 from holdfast.tools.builtin.glob import GlobTool
 from holdfast.tools.builtin.grep import GrepTool
 from holdfast.tools.process.session_supervisors import Supervisors
@@ -211,3 +212,12 @@ def test_a_stop_ends_git(space: Workspace) -> None:
 
     assert asyncio.run(run()).endswith("[Stopped before the search was complete.]")
     assert list(space.spool.iterdir()) == []
+
+
+def test_work_on_a_thread_that_begins_after_the_stop_knows_it() -> None:
+    async def run() -> bool:
+        stop = asyncio.Event()
+        stop.set()
+        return await in_thread(threading.Event.is_set, stop)
+
+    assert all(asyncio.run(run()) for _ in range(20))

@@ -54,9 +54,13 @@ _BEGIN = f"echo >&{READY_FD}; read -r go <&{GO_FD} || exit {NOT_BEGUN}; exec {GO
 """Says that it is there, and goes on when the word comes; if the supervisor has died, it ends."""
 
 _WAIT = (
-    '"$@"; s=$?; i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 1 ] && break; sleep .01; i=$((i+1)); done; '
+    'exec 9>&2 2>/dev/null; (exec "$@" 2>&9 9>&-); s=$?; exec 2>&9 9>&-; '
+    "i=0; while [ $i -lt 20 ]; do set -- /proc/[0-9]*; [ $# -le 1 ] && break; sleep .01; i=$((i+1)); done; "
 )
-"""Runs the shell and waits up to 0.2 s for what it left behind, such as `tee` in `> >(tee log)`."""
+"""Runs the shell and waits up to 0.2 s for what it left behind, such as `tee` in `> >(tee log)`.
+
+What this first shell says of a signal that ended the other, "Terminated", is no output of the command.
+"""
 _ENDS = (
     '[ $# -le 1 ] || echo "[$(($#-1)) of its processes left behind: ended. To keep one running, use background: true.]"'
     "; exit $s"
