@@ -56,7 +56,7 @@ def test_an_ended_task_begins_a_turn_that_is_shown_and_that_a_prompt_stops(one_w
     world = one_world
     world.one_past = False  # the second turn ends in the middle of its answer
     (world.home / "config.toml").write_text(f"wake = true\n{(world.home / 'config.toml').read_text()}")
-    waits = {"command": "until [ -e go ]; do sleep 0.05; done", "background": True}
+    waits: dict[str, object] = {"command": "until [ -e go ]; do sleep 0.05; done", "background": True}
     world.script(
         (Call("bash", waits),),
         (Say("I wait for it."),),
