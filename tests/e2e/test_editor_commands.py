@@ -7,7 +7,7 @@ from launching import World
 
 from holdfast.host.session_host import WAKE_PROMPT
 from holdfast.host.slash_commands import SESSION_COMMANDS
-from holdfast.session.journal.entries import ModeChanged, PromptAccepted, ShellEnded, TurnEnded
+from holdfast.session.journal.entries import ModeChanged, PromptAccepted, ShellEnded, Titled, TurnEnded
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually
 
@@ -78,3 +78,18 @@ def test_an_ended_task_begins_a_turn_that_is_shown_and_that_a_prompt_stops(one_w
         "user",
         "finished",
     ]
+
+
+def test_a_generated_title_is_shown_without_another_prompt(one_world: World) -> None:
+    world = one_world
+    world.one_past = False  # the request for the title has a system prompt that no journal has
+    config = world.home / "config.toml"
+    config.write_text(f'title_model = "openai-chat:gpt-5.5-mini"\n{config.read_text()}')
+    world.script((Say("It leaks a lease."),), (Say("The flaky lease"),))
+    editor = Editor(world)
+    session = editor.opened()
+    assert editor.answer(editor.prompt(session, "look at this"))["result"] == {"stopReason": "end_turn"}
+    editor.until(lambda _: len(editor.updates("session_info_update")) > 1)
+    assert [each["title"] for each in editor.updates("session_info_update")] == ["look at this", "The flaky lease"]
+    assert editor.leave().code == 0
+    assert [entry.title for entry in world.entries() if isinstance(entry, Titled)] == ["The flaky lease"]

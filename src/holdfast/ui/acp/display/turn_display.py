@@ -115,9 +115,12 @@ class TurnDisplay:
                 pass
 
     def _send_title(self, title: str) -> None:
+        """Show a title at once: a generated one comes behind the answer to the prompt."""
+        if self._pending is None:
+            return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         first = title.strip().partition("\n")[0][:80]
-        self.show({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
+        self.notify({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
 
     def _send_choices(self) -> None:
         if self._pending is None:
