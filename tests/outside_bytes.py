@@ -41,8 +41,8 @@ from holdfast.tools.process.supervisor_client import next_message
 from holdfast.tools.tool import ToolContext
 from holdfast.tools.web_search.backends import SearchBackend
 from holdfast.tools.web_search.search import LARGEST_ANSWER, SearchTool
-from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, EditorConnection, LineWriter
 from holdfast.ui.headless.input_reader import LineReader
+from holdfast.ui.json_rpc.connection import LONGEST_MESSAGE, EditorConnection, LineWriter
 from holdfast.ui.mcp_server.line_streams import line_streams
 from own_model_server import Local, serving
 

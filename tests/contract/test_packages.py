@@ -72,7 +72,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "session.transfer",
     ),
     "serve": ("ui.service", "ui.commands.fleet", "ui.commands.doctor.fleet_store", "fleet"),
-    "acp": ("ui.acp",),
+    "acp": ("ui.acp", "ui.json_rpc"),
     "mcp-server": ("ui.mcp_server",),
     "demo": ("ui.demo", "ui.tui.agent_thread.demo_provider"),
 }

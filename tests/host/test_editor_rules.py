@@ -138,7 +138,8 @@ async def test_the_prompt_of_an_open_question_sent_again_asks_it_again(line: str
 
 async def test_another_prompt_does_not_ask_the_open_question() -> None:
     rig = left_open([Say("else")])
-    await rig.host.submit(c.Typed("something else")).ended
+    async with asyncio.timeout(5):
+        await rig.host.submit(c.Typed("something else")).ended
     assert rig.client.of(h.Asked) == []
     assert [each.outcome for each in rig.entries if isinstance(each, e.CallEnded)] == ["not_started"]
     await rig.host.close()

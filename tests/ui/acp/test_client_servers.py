@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.ui.acp.client_servers import MOST_SERVERS, client_servers
-from holdfast.ui.acp.protocol.json_rpc import RpcError
+from holdfast.ui.json_rpc.messages import RpcError
 
 
 def stdio(name: str = "srv", **fields: object) -> dict[str, object]:

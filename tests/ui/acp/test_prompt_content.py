@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from holdfast.ui.acp.prompt_content import PromptBlock, PromptContent, prompt_content
-from holdfast.ui.acp.protocol.json_rpc import RpcError
+from holdfast.ui.json_rpc.messages import RpcError
 from shown_images import png
 
 

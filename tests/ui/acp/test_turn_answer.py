@@ -9,8 +9,8 @@ import pytest
 from holdfast.errors import HoldfastError, ModelUnusable, SessionBusy, SessionUnknown, StorageFailed
 from holdfast.session.journal.entries import Cause, TurnEnded
 from holdfast.session.model_notices import REASONS
-from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.turn_answer import rpc_error, stop_reason
+from holdfast.ui.json_rpc.messages import RpcError
 
 REASON = {
     "end_turn": "end_turn",

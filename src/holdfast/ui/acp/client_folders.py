@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.errors import UsageError
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RpcError
 
 MOST_FOLDERS = 100
 """Further folders of one session."""

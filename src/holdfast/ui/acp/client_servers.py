@@ -15,7 +15,7 @@ import msgspec
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.tool_names import server_name_fault, server_word
 from holdfast.typed_data import convert_value
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RpcError
 
 MOST_SERVERS = 100
 """Servers of one session."""

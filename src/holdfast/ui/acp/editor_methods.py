@@ -30,8 +30,10 @@ from holdfast.ui.acp.method_params import (
 )
 from holdfast.ui.acp.prompt_content import prompt_content
 from holdfast.ui.acp.protocol.client_abilities import NO_ABILITIES, ClientAbilities, client_abilities
-from holdfast.ui.acp.protocol.connection import EditorConnection
-from holdfast.ui.acp.protocol.json_rpc import (
+from holdfast.ui.acp.protocol.refusals import Refusals
+from holdfast.ui.acp.session_pages import session_page
+from holdfast.ui.json_rpc.connection import EditorConnection
+from holdfast.ui.json_rpc.messages import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     NOT_FOUND,
@@ -41,8 +43,6 @@ from holdfast.ui.acp.protocol.json_rpc import (
     RpcNotification,
     RpcRequest,
 )
-from holdfast.ui.acp.protocol.refusals import Refusals
-from holdfast.ui.acp.session_pages import session_page
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.debug_log_option import debug_log_note
 

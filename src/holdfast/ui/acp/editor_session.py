@@ -39,13 +39,13 @@ from holdfast.ui.acp.display.session_updates import SessionUpdates, replayed_upd
 from holdfast.ui.acp.display.turn_display import OUTPUT_TAIL, TurnDisplay
 from holdfast.ui.acp.prompt_content import PromptContent
 from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
-from holdfast.ui.acp.protocol.connection import EditorConnection
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RequestId, RpcError
 from holdfast.ui.acp.protocol.refusals import Refusals
 from holdfast.ui.acp.questions.client_questions import ClientQuestions
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
 from holdfast.ui.acp.turn_answer import stop_reason
+from holdfast.ui.json_rpc.connection import EditorConnection
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RequestId, RpcError
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 _CLIENT = StopCause("user")

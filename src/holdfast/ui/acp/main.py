@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.errors import EXIT_OK, UsageError
-from holdfast.ui.acp.protocol.descriptors import move_descriptors
+from holdfast.ui.json_rpc.descriptors import move_descriptors
 from holdfast.ui.startup.arguments import Parser, add_settings
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def _serve(arguments: EditorArguments, environ: Mapping[str, str], lines_in: int
 
     from holdfast.agent.stop_cause import StopCause
     from holdfast.ui.acp.editor_methods import EditorMethods
-    from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, EditorConnection, LineWriter
     from holdfast.ui.headless.input_reader import LineReader
+    from holdfast.ui.json_rpc.connection import LONGEST_MESSAGE, EditorConnection, LineWriter
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.typed_data import convert_value
 from holdfast.ui.acp.prompt_content import PromptBlock
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RpcError
 
 
 class InitializeParams(msgspec.Struct, frozen=True, rename="camel"):

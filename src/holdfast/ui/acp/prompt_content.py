@@ -19,7 +19,7 @@ from holdfast.system.bounded_files import read_bounded
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 from holdfast.tools.workspace.images import image
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RpcError
 
 LARGEST_COMPARED = 4 * 1024 * 1024
 """Bytes up to which an embedded file is compared with the disk."""

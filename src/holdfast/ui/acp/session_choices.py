@@ -10,7 +10,7 @@ import msgspec
 from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.tool_calls import Mode
 from holdfast.ui.acp.display.call_cards import AcpFields
-from holdfast.ui.acp.protocol.json_rpc import INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RpcError
 
 PROVIDER_DEFAULT = "default"
 """The effort of a session that sets none."""

@@ -17,7 +17,7 @@ from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.system.user_directories import homes
 from holdfast.ui.acp.client_folders import client_folder, folder_instructions, further_folders, reading_rules
-from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, RpcError
+from holdfast.ui.json_rpc.messages import AUTH_REQUIRED, INVALID_PARAMS, RpcError
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.cost_limit import refuse_unpriced
 from holdfast.ui.startup.debug_log_option import debug_log, debug_log_note

@@ -6,8 +6,8 @@ from holdfast.errors import RETRYABLE, Fault, HoldfastError, ModelUnusable, Prov
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.session.model_notices import clause_for_user
 from holdfast.text import printable
-from holdfast.ui.acp.protocol.json_rpc import AUTH_REQUIRED, INTERNAL_ERROR, NOT_FOUND, RpcError
 from holdfast.ui.advice import EDITOR, with_advice
+from holdfast.ui.json_rpc.messages import AUTH_REQUIRED, INTERNAL_ERROR, NOT_FOUND, RpcError
 
 
 def stop_reason(ended: TurnEnded, fault: ProviderFault | None = None) -> str:

@@ -19,9 +19,9 @@ from mcp_types import jsonrpc_message_adapter
 from holdfast.text import valid_unicode
 from holdfast.tools.message_frame import MOST_VALUES, MessageFrame, is_too_complex, message_frame
 from holdfast.typed_data import decode_fault
-from holdfast.ui.acp.protocol.connection import LONGEST_MESSAGE, LineWriter
-from holdfast.ui.acp.protocol.json_rpc import PARSE_ERROR, RpcError, error_line
 from holdfast.ui.headless.input_reader import LineReader
+from holdfast.ui.json_rpc.connection import LONGEST_MESSAGE, LineWriter
+from holdfast.ui.json_rpc.messages import PARSE_ERROR, RpcError, error_line
 
 WRITES_WITHIN = 1.0
 """Seconds in which the last lines must be written after the end."""

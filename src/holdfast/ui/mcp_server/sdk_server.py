@@ -12,9 +12,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from holdfast import __version__
-from holdfast.ui.acp.protocol.descriptors import move_descriptors
-from holdfast.ui.acp.protocol.json_rpc import RpcError
 from holdfast.ui.acp.protocol.refusals import Refusals
+from holdfast.ui.json_rpc.descriptors import move_descriptors
+from holdfast.ui.json_rpc.messages import RpcError
 from holdfast.ui.mcp_server.delegated_sessions import DelegatedSessions
 from holdfast.ui.mcp_server.line_streams import line_streams
 from holdfast.ui.mcp_server.session_tools import SERVER_INSTRUCTIONS, TOOLS, call_tool

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 from holdfast.errors import HoldfastError
-from holdfast.ui.acp.protocol.json_rpc import INTERNAL_ERROR, RpcError
+from holdfast.ui.json_rpc.messages import INTERNAL_ERROR, RpcError
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 

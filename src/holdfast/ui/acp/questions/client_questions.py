@@ -13,9 +13,9 @@ from holdfast.tool_calls import UserQuestion
 from holdfast.tools.tool import Plan
 from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
 from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
-from holdfast.ui.acp.protocol.connection import EditorConnection
 from holdfast.ui.acp.questions.permission import chosen_option, permission_options
 from holdfast.ui.acp.questions.question_form import FilledForm, filled_form, form_answer, question_form
+from holdfast.ui.json_rpc.connection import EditorConnection
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 _ATTEMPTS = 2

@@ -18,7 +18,8 @@ from queue import SimpleQueue
 
 import msgspec
 
-from holdfast.ui.acp.protocol.json_rpc import (
+from holdfast.ui.headless.input_reader import LineReader
+from holdfast.ui.json_rpc.messages import (
     PARSE_ERROR,
     RequestId,
     RpcAnswer,
@@ -32,7 +33,6 @@ from holdfast.ui.acp.protocol.json_rpc import (
     request_line,
     result_line,
 )
-from holdfast.ui.headless.input_reader import LineReader
 
 LONGEST_MESSAGE = 64 * 1024 * 1024
 """Maximum bytes of a line from the client. A longer one is refused, without its id, because it is not parsed."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.tools.message_frame import MOST_VALUES
-from holdfast.ui.acp.protocol.json_rpc import (
+from holdfast.ui.json_rpc.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     RpcAnswer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.ui.acp.protocol.connection import LineWriter
+from holdfast.ui.json_rpc.connection import LineWriter
 from polling import eventually
 
 MUCH = b"x" * 1_000_000 + b"\n"
