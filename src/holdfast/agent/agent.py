@@ -28,6 +28,7 @@ from holdfast.agent.operation import Operation
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
+from holdfast.agent.seam import RecoveryStep
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
@@ -107,13 +108,13 @@ class Agent:
         self._defaults = defaults
         self._commands = UserCommands(self.journal, toolbox, emit)
         self.tasks = BackgroundTasks(self.journal, toolbox)
+        self._steps: tuple[RecoveryStep, ...] = (self._commands, self.tasks)
         self._detached = DetachedTasks()
         self.recovery = Recovery(
             self.journal,
             reading,
             toolbox=toolbox,
-            commands=self._commands,
-            tasks=self.tasks,
+            steps=self._steps,
             checks=checks,
             detached=self._detached,
         )
@@ -363,7 +364,7 @@ class Agent:
         try:
             if self._operation is not None:
                 await self._operation.over.wait()
-            await asyncio.gather(self._commands.end(limits.stop_grace), self.tasks.end(limits.stop_grace))
+            await asyncio.gather(*(step.end(limits.stop_grace) for step in self._steps))
             await self._connection.drop()
             await self._toolbox.close()
             await self._detached.end(limits.drop_wait)

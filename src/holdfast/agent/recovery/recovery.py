@@ -2,10 +2,10 @@
 
 How it works. Only the journal says what happened. If it ends inside a turn, the process that wrote it died there, or
 could write no further. `inspect` finds what the journal cannot say: which processes are still running, and which files
-have changed. `recover` then gets the missing entries from `settle` and appends them in one transaction: an outcome for
-each open call, the end of the turn, the ends of the user's commands, the damage that reading the journal found. From
-there on the session is like any other. A turn that ends in this process is settled by the same code, through
-`settle_turn`, so there is one place that settles.
+have changed. `recover` then gets the missing entries and appends them in one transaction: the damage that reading the
+journal found, the ends of what ran beside the turn (`RecoveryStep`: the user's commands, background tasks), and from
+`settle` an outcome for each open call and the end of the turn. From there on the session is like any other. A turn that
+ends in this process is settled by the same code, through `settle_turn`, so there is one place that settles.
 
 Why not mark a clean shutdown and repair only without the mark? Then the code that matters most would run most rarely.
 Here each prompt recovers first. If nothing is open, nothing is settled, but the files that the model saw are checked
@@ -25,19 +25,18 @@ writes what that shows, with the cause `crash`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
 from holdfast.agent.context.changed_files import changed_files, files_seen
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
+from holdfast.agent.seam import RecoveryStep
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.user_commands import UserCommands
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
@@ -71,21 +70,19 @@ class Aftermath(msgspec.Struct, frozen=True):
 class Recovery:
     """Settles what is open in one session, with the evidence about it."""
 
-    def __init__(  # noqa: PLR0913 - everything that may be open, and the sources of evidence
+    def __init__(
         self,
         journal: JournalWriter,
         reading: Reading,
         *,
         toolbox: Toolbox,
-        commands: UserCommands,
-        tasks: BackgroundTasks,
+        steps: Sequence[RecoveryStep],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
         self._journal = journal
         self._toolbox = toolbox
-        self._commands = commands
-        self._tasks = tasks
+        self._steps = steps
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
@@ -179,12 +176,11 @@ class Recovery:
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
         turn_is_orphaned = conversation.is_open and self._unsettled is None
-        shells = self._commands.orphans(conversation.open_shells)
-        tasks = self._tasks.orphans(conversation.open_tasks)
-        if not turn_is_orphaned and not shells and not tasks:
+        others = [left for step in self._steps for left in step.orphans(conversation)]
+        if not turn_is_orphaned and not others:
             return "", None
         calls = conversation.open_calls if turn_is_orphaned else ()
-        return await stop.try_await(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
+        return await stop.try_await(leftover_processes(self._toolbox, calls, others), MAY_RUN, within=QUIET)
 
     def recover(self, processes: str, *, resuming: bool = False) -> None:
         """Settle what is open and report the damage. With `resuming`, calls that had not started stay open."""
@@ -195,17 +191,17 @@ class Recovery:
             entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
+        for step in self._steps:  # before the turn that they belong to: its settled end is the last thing in it
+            entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
             entries.extend(started_only(settled, conversation) if resuming else settled)
-        entries += self._commands.missing_ends(conversation.open_shells, processes, began=self._began)
-        entries += self._tasks.missing_ends(conversation.open_tasks, processes, began=self._began)
         self._journal.append(*entries)
         self._unreported = self._repaired = ()
         self._gap = False
         self._settled()
-        if not self._detached and not self._commands.any_running and not self._tasks.running:
+        if not self._detached and not any(step.any_running for step in self._steps):
             self._toolbox.sweep(edits(conversation.open_calls))
 
     def settle_turn(
