@@ -7,14 +7,17 @@ what a stop does and what a crash leaves, is in docs/explanation/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.conversation import Conversation, Noted
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import ProcessId
+from holdfast.tools.approval.decision import Decision
+from holdfast.tools.tool import Instruction, Plan
 
 
 class LeftBehind(msgspec.Struct, frozen=True):
@@ -50,3 +53,43 @@ class RecoveryStep(Protocol):
     async def end(self, within: float) -> object:
         """End what runs in this process, in up to twice so many seconds."""
         ...
+
+
+class PlannedCall(msgspec.Struct, frozen=True):
+    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another."""
+
+    call: CallPart
+    plan: Plan
+    tool: str
+
+
+BeforeCall = Callable[[PlannedCall], Decision | Awaitable[Decision]]
+"""`before_call`: judges a planned call, and may write what must be durable before `call-started`.
+
+`Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,
+then the first `Ask`.
+"""
+
+AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
+"""`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
+
+InstructionSource = Callable[[], Sequence[Instruction]]
+"""`instructions`: returns the files that apply now. Called on a thread; never raises. The first with a path counts."""
+
+BEFORE_CALL = 10.0
+"""Seconds for one `before_call`; a call that it does not judge in that time is denied."""
+
+AFTER_CALL = 2.5
+"""Seconds for one `after_call`; then it says nothing."""
+
+
+class Seam(msgspec.Struct, frozen=True, kw_only=True):
+    """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything."""
+
+    before_call: tuple[BeforeCall, ...] = ()
+    after_call: tuple[AfterCall, ...] = ()
+    instructions: tuple[InstructionSource, ...] = ()
+    recovery: tuple[RecoveryStep, ...] = ()
+
+
+NO_SEAM = Seam()

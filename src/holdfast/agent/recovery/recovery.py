@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
-from holdfast.agent.context.changed_files import changed_files, files_seen
+from holdfast.agent.context.drift import Drift
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
@@ -42,10 +42,8 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted
-from holdfast.session.model_notices import REASONS, folder_gone_note
-from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import FileSeen
-from holdfast.tools.tool import FolderToolbox, Toolbox
+from holdfast.session.model_notices import REASONS
+from holdfast.tools.tool import Toolbox
 
 QUIET = 15.0
 """Seconds for old processes to exit or be ended: two on a quiet machine, the rest is for a busy one."""
@@ -70,24 +68,25 @@ class Aftermath(msgspec.Struct, frozen=True):
 class Recovery:
     """Settles what is open in one session, with the evidence about it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything that may be open, and the sources of evidence
         self,
         journal: JournalWriter,
         reading: Reading,
         *,
         toolbox: Toolbox,
+        drift: Drift,
         steps: Sequence[RecoveryStep],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
         self._journal = journal
         self._toolbox = toolbox
+        self._drift = drift
         self._steps = steps
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
-        self._missing_folder = ""  # the session's folder, if it was said that it does not exist
         self.load(reading)
 
     def load(self, reading: Reading) -> None:
@@ -122,56 +121,8 @@ class Recovery:
         processes, raised = await self._leftovers(stop)
         if raised is not None or not files:
             return Aftermath(processes, raised=raised)
-        seen = files_seen(self._journal.fold)
-        check = in_daemon(lambda: self.missing_folder() or self._changed_files(seen))
-        changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
-        return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
-
-    def missing_folder(self) -> tuple[e.FolderGone, ...]:
-        """Return an entry if the session's folder does not exist any more, once."""
-        folder = self._toolbox.missing_folder() if isinstance(self._toolbox, FolderToolbox) else ""
-        is_news, self._missing_folder = bool(folder) and folder != self._missing_folder, folder
-        return (e.FolderGone(folder=folder, note=folder_gone_note(folder)),) if is_news else ()
-
-    def _changed_files(self, seen: Mapping[str, tuple[FileSeen, ...]]) -> tuple[e.FilesChanged, ...]:
-        """Return an entry for changed files; without their folder that they are deleted says nothing."""
-        return () if self._missing_folder else changed_files(seen, self._toolbox)
-
-    def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
-        """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""
-        reports = self._toolbox.server_reports()
-        if not any(reports.values()):
-            return ()
-        from holdfast.agent.server_notices import failures
-
-        opened = self._journal.conversation.opened
-        declared = () if opened is None else opened.tools
-        return tuple(failures(self._journal.failed_servers, reports, declared, noted=noted))
-
-    def _tools(self) -> tuple[e.ServerFailed | e.ToolsChanged, ...]:
-        """Return entries for servers that failed, and for tools that changed or can be called again."""
-        opened = self._journal.conversation.opened
-        declared = () if opened is None else opened.tools
-        failed, notes = self.server_failures(noted=True), self._recovered()
-        now = self._toolbox.redeclare(declared)
-        if opened is None or (now == declared and not notes):
-            return failed
-        from holdfast.agent.server_notices import change_note
-
-        note = "\n".join(filter(None, (*notes, change_note(declared, now))))
-        return (*failed, e.ToolsChanged(tools=now, note=note))
-
-    def _recovered(self) -> tuple[str, ...]:
-        """Return a note about servers that work again, and forget that their failure was reported."""
-        reported = self._journal.failed_servers
-        if not reported:
-            return ()
-        from holdfast.agent.server_notices import recovered, recovery_note
-
-        back = recovered(reported, self._toolbox.server_reports())
-        for server in back:
-            del reported[server]
-        return (recovery_note(back),) if back else ()
+        changed, raised = await stop.try_await(self._drift.files(), (), within=FILE_LOOK)
+        return Aftermath(processes, changed, raised, self._drift.tools() if raised is None else ())
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
