@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.seam import NO_SEAM, Seam
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import Limits
@@ -56,6 +57,7 @@ class Rig:
     emit: Callable[[Event], None] | None = None
     """Gets each event in place of `events`."""
     fallback: ScriptedModel | None = None
+    seam: Seam = NO_SEAM
     unusable: ModelUnusable | None = None
     """What connecting to the fallback raises."""
 
@@ -89,6 +91,7 @@ class Rig:
             window=self.window,
             defaults=self.defaults,
             fallback=self.fallback.name if self.fallback is not None else "",
+            seam=self.seam,
         )
 
     def _receive(self, event: Event) -> None:

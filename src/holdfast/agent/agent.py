@@ -18,6 +18,7 @@ from holdfast.agent.cancellation import (
     wait_shielded,
 )
 from holdfast.agent.context.compaction import Compactor
+from holdfast.agent.context.drift import Drift
 from holdfast.agent.context.summary_request import Summarizer
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
@@ -28,6 +29,7 @@ from holdfast.agent.operation import Operation
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
 from holdfast.agent.recovery.rewind import rewind_entry
+from holdfast.agent.seam import NO_SEAM, RecoveryStep, Seam
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
@@ -63,6 +65,7 @@ class Agent:
     `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
     `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
     turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
+    `seam` is what takes part in turns besides the agent's own parts.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -88,6 +91,7 @@ class Agent:
         window: Callable[[str], int] | None = None,
         defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS,
         fallback: str = "",
+        seam: Seam = NO_SEAM,
     ) -> None:
         if log is not None:
             connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
@@ -107,13 +111,16 @@ class Agent:
         self._defaults = defaults
         self._commands = UserCommands(self.journal, toolbox, emit)
         self.tasks = BackgroundTasks(self.journal, toolbox)
+        self._steps: tuple[RecoveryStep, ...] = (self._commands, self.tasks, *seam.recovery)
+        instructions = (toolbox.instructions, *seam.instructions)
+        drift = Drift(self.journal, toolbox, instructions)
         self._detached = DetachedTasks()
         self.recovery = Recovery(
             self.journal,
             reading,
             toolbox=toolbox,
-            commands=self._commands,
-            tasks=self.tasks,
+            drift=drift,
+            steps=self._steps,
             checks=checks,
             detached=self._detached,
         )
@@ -124,12 +131,20 @@ class Agent:
                 connection=self._connection, detached=self._detached, limits=limits, notify=self._emit_progress
             ),
             toolbox=toolbox,
+            instructions=instructions,
             context=context,
             window=window,
             notify=self._emit_progress,
         )
         self.permissions = Permissions(mode, self.journal, project=project, offered=offered)
+        seam = Seam(
+            before_call=(*seam.before_call, self.permissions.judge),
+            after_call=(drift.servers_after_call, drift.folder_after_call, *seam.after_call),
+            instructions=instructions,
+            recovery=self._steps,
+        )
         self._context = TurnContext(
+            seam=seam,
             journal=self.journal,
             recovery=self.recovery,
             checks=checks,
@@ -363,7 +378,7 @@ class Agent:
         try:
             if self._operation is not None:
                 await self._operation.over.wait()
-            await asyncio.gather(self._commands.end(limits.stop_grace), self.tasks.end(limits.stop_grace))
+            await asyncio.gather(*(step.end(limits.stop_grace) for step in self._steps))
             await self._connection.drop()
             await self._toolbox.close()
             await self._detached.end(limits.drop_wait)

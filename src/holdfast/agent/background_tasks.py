@@ -19,14 +19,15 @@ Example: `npm run dev` is started as t9, used by three calls, and the user leave
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from holdfast.agent.cancellation import end_tasks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.settle_tasks import last_of, settle_task, task_ended
+from holdfast.agent.seam import LeftBehind
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError, ToolFailed
-from holdfast.session.conversation.conversation import Conversation, OpenTask
+from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import CallEnded, ProcessStarted
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
@@ -100,6 +101,10 @@ class BackgroundTasks:
         self._looks: dict[str, list[tuple[str, int]]] = {}  # by task: calls that read its output, and how far
         self._outputs: dict[str, tuple[_Output, str]] = {}  # of ended tasks, with the file name
         self._unwritten: dict[str, TaskEnded] = {}  # ends that are not journalled yet
+
+    @property
+    def any_running(self) -> bool:
+        return bool(self._running)
 
     @property
     def running(self) -> tuple[RunningTask, ...]:
@@ -283,20 +288,21 @@ class BackgroundTasks:
 
     # --- recovery ---------------------------------------------------------------------------------------------------
 
-    def orphans(self, open_: Iterable[OpenTask]) -> tuple[OpenTask, ...]:
-        """Return the open tasks that an earlier process started."""
+    def orphans(self, conversation: Conversation) -> tuple[LeftBehind, ...]:
+        """Return the open tasks that an earlier process started. Their processes carry the id of the call."""
         known = self._running.keys() | self._unwritten.keys()
-        return tuple(task for task in open_ if task.started.id not in known)
+        open_ = (task for task in conversation.open_tasks if task.started.id not in known)
+        return tuple(LeftBehind(task.started.call, task.started.spool, task.process) for task in open_)
 
     def missing_ends(
-        self, open_: Iterable[OpenTask], running: str, *, began: Mapping[str, float]
+        self, conversation: Conversation, running: str, *, began: Mapping[str, float]
     ) -> tuple[TaskEnded, ...]:
         """Return the ends to journal for open tasks that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """
         ends: list[TaskEnded] = []
-        for started in (task.started for task in open_ if task.started.id not in self._running):
+        for started in (task.started for task in conversation.open_tasks if task.started.id not in self._running):
             if (known := self._unwritten.get(started.id)) is not None:
                 ends.append(known)
                 continue

@@ -15,7 +15,15 @@ from holdfast.errors import AppendConflict, StorageFailed
 from holdfast.session.conversation.call_repeats import CallRepeats
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Entry, Repaired, ResponseCheckpoint, ResponseEnded, ServerFailed, TurnEnded
+from holdfast.session.journal.entries import (
+    Entry,
+    FolderGone,
+    Repaired,
+    ResponseCheckpoint,
+    ResponseEnded,
+    ServerFailed,
+    TurnEnded,
+)
 from holdfast.session.journal.store import Reading, Store, StreamingStore
 
 if TYPE_CHECKING:
@@ -50,6 +58,8 @@ class JournalWriter:
         """The fold of the journal, to be read: only `append` adds to it."""
         self.failed_servers: dict[str, str] = {}
         """Why MCP servers failed of which the journal says so, until they are known to work again."""
+        self.folder_gone = ""
+        """The session's folder, if the journal says that it does not exist, until it is known to exist again."""
         self.repeats = CallRepeats()
         """How often the calls of the turn repeat, to be read."""
         for record in reading.records:
@@ -116,6 +126,8 @@ class JournalWriter:
         self.repeats.add(entry)
         if isinstance(entry, ServerFailed):
             self.failed_servers[entry.server] = entry.reason
+        if isinstance(entry, FolderGone):
+            self.folder_gone = entry.folder
 
     def not_recorded(self, failed: BaseException) -> None:
         """Emit that something could not be journalled, once for each reason."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.seam import PlannedCall
 from holdfast.config.project_decisions import Project
 from holdfast.errors import HoldfastError, StateError
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.journal.mode_changes import ModeChanged, resumed_mode
 from holdfast.tool_calls import Mode, Pattern
-from holdfast.tools.approval.decision import Policy
+from holdfast.tools.approval.decision import Decision, Policy, decide
 from holdfast.tools.tool import Plan
 
 
@@ -48,6 +49,10 @@ class Permissions:
         if self.project is None:
             return Policy(self.mode, allowed)
         return Policy(self.mode, (*self.project.patterns, *allowed), self.project.rules)
+
+    def judge(self, planned: PlannedCall) -> Decision:
+        """Return whether the rules let a call run, and how it is confined."""
+        return decide(planned.plan, self.policy(), tool=planned.tool)
 
     def with_notice(self, plan: Plan) -> Plan:
         """Return the plan for a question: the first of a run says if commands are not confined, no other does."""

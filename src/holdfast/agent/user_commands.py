@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -15,9 +15,10 @@ from holdfast.agent.cancellation import end_tasks, wait_shielded
 from holdfast.agent.events import Event, LiveOutput
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.settle import command_ended, settle_command
+from holdfast.agent.seam import LeftBehind
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError, ToolFailed, UsageError
-from holdfast.session.conversation.conversation import OpenShell
+from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import ProcessStarted, ShellEnded, ShellStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
@@ -77,20 +78,21 @@ class UserCommands:
         self.stop()
         await end_tasks([running.task for running in self._running.values()], within)
 
-    def orphans(self, open_: Iterable[OpenShell]) -> tuple[OpenShell, ...]:
+    def orphans(self, conversation: Conversation) -> tuple[LeftBehind, ...]:
         """Return the open commands that an earlier process started."""
         known = self._running.keys() | self._unwritten.keys()
-        return tuple(shell for shell in open_ if shell.started.id not in known)
+        open_ = (shell for shell in conversation.open_shells if shell.started.id not in known)
+        return tuple(LeftBehind(shell.started.id, shell.started.spool, shell.process) for shell in open_)
 
     def missing_ends(
-        self, open_: Iterable[OpenShell], running: str, *, began: Mapping[str, float]
+        self, conversation: Conversation, running: str, *, began: Mapping[str, float]
     ) -> tuple[ShellEnded, ...]:
         """Return the ends to journal for open commands that do not run in this process.
 
         `running` is a note about processes they left running; `began` is when they started, in seconds since the epoch.
         """
         ends: list[ShellEnded] = []
-        for started in (shell.started for shell in open_ if shell.started.id not in self._running):
+        for started in (shell.started for shell in conversation.open_shells if shell.started.id not in self._running):
             since = began.get(started.id, 0.0)
             traces = self._toolbox.traces(started.spool, since) if started.spool is not None else None
             ends.append(self._unwritten.get(started.id) or settle_command(started, StopCause("crash", running), traces))

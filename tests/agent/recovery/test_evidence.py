@@ -80,11 +80,11 @@ def replace_hash(seen: FileSeen) -> FileSeen:
 @given(journals)
 def test_what_was_told_is_no_news_and_what_was_seen_neither(journal: list[Entry]) -> None:
     fold = Fold(journal)
-    assert changed_files(files_seen(fold), FunctionToolbox(())) == ()
+    assert changed_files(files_seen(fold), FunctionToolbox(()), ()) == ()
     away = FunctionToolbox((), files={path: FileSeen(path=path, size=77) for path in fold.files})
-    for entry in changed_files(files_seen(fold), away):
+    for entry in changed_files(files_seen(fold), away, (away.instructions,)):
         fold.add(entry)
-    assert changed_files(files_seen(fold), away) == ()
+    assert changed_files(files_seen(fold), away, (away.instructions,)) == ()
 
 
 def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_began() -> None:

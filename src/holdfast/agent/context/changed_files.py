@@ -5,15 +5,16 @@ For an instruction file the model gets the new text; for any other file only the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from holdfast.agent.context.system_prompt import instructions_note
 from holdfast.agent.recovery.evidence import edits
+from holdfast.agent.seam import InstructionSource
 from holdfast.session import model_notices
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import FilesChanged
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.tool import Toolbox
+from holdfast.tools.tool import Instruction, Toolbox
 
 
 def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
@@ -25,12 +26,17 @@ def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
     return {path: () if path in edited else states for path, states in fold.files.items()} | dict.fromkeys(edited, ())
 
 
-def changed_files(known: Mapping[str, tuple[FileSeen, ...]], toolbox: Toolbox) -> tuple[FilesChanged, ...]:
+def changed_files(
+    known: Mapping[str, tuple[FileSeen, ...]], toolbox: Toolbox, sources: Sequence[InstructionSource]
+) -> tuple[FilesChanged, ...]:
     """Return an entry for the `files_seen` files that match no known version, or nothing if there are none.
 
-    New instruction files are reported too.
+    New instruction files of the `sources` are reported too.
     """
-    instructions = {each.snapshot.path: each for each in toolbox.instructions()}
+    instructions: dict[str, Instruction] = {}
+    for source in sources:
+        for each in source():
+            instructions.setdefault(each.snapshot.path, each)
     new_instructions = [each for path, each in instructions.items() if _is_news(each.snapshot, known.get(path))]
     changed: list[FileSeen] = []
     for path, states in known.items():

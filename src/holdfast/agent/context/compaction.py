@@ -6,7 +6,7 @@ is dropped only when nothing could be sent otherwise, and both the user and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from holdfast.agent.context.compaction_note import compaction_note, work
 from holdfast.agent.context.compaction_plan import LEAST, CompactionPlan, plan_compaction, truncate_results
 from holdfast.agent.context.summary_request import Summarizer, WrittenSummary
 from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.seam import InstructionSource
 from holdfast.errors import ProviderFailed, UsageError
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
@@ -49,12 +50,13 @@ class Compactor:
     `window` may block, so it runs on a thread. `notify` gets progress messages for the user.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a summary is made of
         self,
         journal: JournalWriter,
         *,
         summarizer: Summarizer,
         toolbox: Toolbox,
+        instructions: Sequence[InstructionSource],
         context: ContextSettings,
         window: Callable[[str], int] | None,
         notify: Callable[[str], None],
@@ -62,6 +64,7 @@ class Compactor:
         self._journal = journal
         self._summarizer = summarizer
         self._toolbox = toolbox
+        self._sources = instructions
         self._context = context
         self._window = window
         self._notify = notify
@@ -215,7 +218,7 @@ class Compactor:
         """
         prompt = {file.path: (file,) for file in conversation.opened.instructions} if conversation.opened else {}
         try:
-            return await stop.race(in_daemon(lambda: changed_files(prompt, self._toolbox)), LOOK)
+            return await stop.race(in_daemon(lambda: changed_files(prompt, self._toolbox, self._sources)), LOOK)
         except TimeoutError:
             raise UsageError(
                 f"Reading the instruction files took longer than {LOOK:g} s. Nothing was compacted. Try again."

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.agent.recovery.settle import Evidence
-from holdfast.session.conversation.conversation import OpenCall, OpenShell, OpenTask
+from holdfast.agent.seam import LeftBehind
+from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
 from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.store import Reading
@@ -65,13 +66,12 @@ def gather_evidence(
 MAY_RUN = "processes that it had started may still be running"
 
 
-async def leftover_processes(
-    toolbox: Toolbox, calls: Sequence[OpenCall], shells: Sequence[OpenShell] = (), tasks: Sequence[OpenTask] = ()
-) -> str:
-    """Return a note about processes left by these calls, commands and tasks, "" if all have exited by themselves."""
-    begun = [(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None]
-    begun += [(shell.started.id, shell.started.spool, shell.process) for shell in shells]
-    begun += [(task.started.call, task.started.spool, task.process) for task in tasks]
-    quiet = await toolbox.wait_for_exit({spool: process for _, spool, process in begun if spool is not None})
-    found = await toolbox.reap({call_id: process for call_id, _, process in begun})
+async def leftover_processes(toolbox: Toolbox, calls: Sequence[OpenCall], others: Sequence[LeftBehind] = ()) -> str:
+    """Return a note about processes left by these calls and other work, "" if all have exited by themselves."""
+    of_calls = (
+        LeftBehind(call.started.call, call.started.spool, call.process) for call in calls if call.started is not None
+    )
+    left = (*of_calls, *others)
+    quiet = await toolbox.wait_for_exit({each.spool: each.process for each in left if each.spool is not None})
+    found = await toolbox.reap({each.id: each.process for each in left})
     return "; ".join(note for note in (found, "" if quiet else MAY_RUN) if note)

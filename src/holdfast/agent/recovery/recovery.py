@@ -2,10 +2,10 @@
 
 How it works. Only the journal says what happened. If it ends inside a turn, the process that wrote it died there, or
 could write no further. `inspect` finds what the journal cannot say: which processes are still running, and which files
-have changed. `recover` then gets the missing entries from `settle` and appends them in one transaction: an outcome for
-each open call, the end of the turn, the ends of the user's commands, the damage that reading the journal found. From
-there on the session is like any other. A turn that ends in this process is settled by the same code, through
-`settle_turn`, so there is one place that settles.
+have changed. `recover` then gets the missing entries and appends them in one transaction: the damage that reading the
+journal found, the ends of what ran beside the turn (`RecoveryStep`: the user's commands, background tasks), and from
+`settle` an outcome for each open call and the end of the turn. From there on the session is like any other. A turn that
+ends in this process is settled by the same code, through `settle_turn`, so there is one place that settles.
 
 Why not mark a clean shutdown and repair only without the mark? Then the code that matters most would run most rarely.
 Here each prompt recovers first. If nothing is open, nothing is settled, but the files that the model saw are checked
@@ -25,28 +25,25 @@ writes what that shows, with the cause `crash`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import DetachedTasks, StopSignal
-from holdfast.agent.context.changed_files import changed_files, files_seen
+from holdfast.agent.context.drift import Drift
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
+from holdfast.agent.seam import RecoveryStep
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.user_commands import UserCommands
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted
-from holdfast.session.model_notices import REASONS, folder_gone_note
-from holdfast.system.threads import in_daemon
-from holdfast.tool_calls import FileSeen
-from holdfast.tools.tool import FolderToolbox, Toolbox
+from holdfast.session.model_notices import REASONS
+from holdfast.tools.tool import Toolbox
 
 QUIET = 15.0
 """Seconds for old processes to exit or be ended: two on a quiet machine, the rest is for a busy one."""
@@ -77,20 +74,19 @@ class Recovery:
         reading: Reading,
         *,
         toolbox: Toolbox,
-        commands: UserCommands,
-        tasks: BackgroundTasks,
+        drift: Drift,
+        steps: Sequence[RecoveryStep],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
         self._journal = journal
         self._toolbox = toolbox
-        self._commands = commands
-        self._tasks = tasks
+        self._drift = drift
+        self._steps = steps
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
         self._unwritten: dict[str, e.CallEnded] = {}  # outcomes that are not journalled yet
-        self._missing_folder = ""  # the session's folder, if it was said that it does not exist
         self.load(reading)
 
     def load(self, reading: Reading) -> None:
@@ -125,66 +121,17 @@ class Recovery:
         processes, raised = await self._leftovers(stop)
         if raised is not None or not files:
             return Aftermath(processes, raised=raised)
-        seen = files_seen(self._journal.fold)
-        check = in_daemon(lambda: self.missing_folder() or self._changed_files(seen))
-        changed, raised = await stop.try_await(check, (), within=FILE_LOOK)
-        return Aftermath(processes, changed, raised, self._tools() if raised is None else ())
-
-    def missing_folder(self) -> tuple[e.FolderGone, ...]:
-        """Return an entry if the session's folder does not exist any more, once."""
-        folder = self._toolbox.missing_folder() if isinstance(self._toolbox, FolderToolbox) else ""
-        is_news, self._missing_folder = bool(folder) and folder != self._missing_folder, folder
-        return (e.FolderGone(folder=folder, note=folder_gone_note(folder)),) if is_news else ()
-
-    def _changed_files(self, seen: Mapping[str, tuple[FileSeen, ...]]) -> tuple[e.FilesChanged, ...]:
-        """Return an entry for changed files; without their folder that they are deleted says nothing."""
-        return () if self._missing_folder else changed_files(seen, self._toolbox)
-
-    def server_failures(self, *, noted: bool) -> tuple[e.ServerFailed, ...]:
-        """Return entries for MCP servers that failed and are not in the journal yet, `noted` for the model."""
-        reports = self._toolbox.server_reports()
-        if not any(reports.values()):
-            return ()
-        from holdfast.agent.server_notices import failures
-
-        opened = self._journal.conversation.opened
-        declared = () if opened is None else opened.tools
-        return tuple(failures(self._journal.failed_servers, reports, declared, noted=noted))
-
-    def _tools(self) -> tuple[e.ServerFailed | e.ToolsChanged, ...]:
-        """Return entries for servers that failed, and for tools that changed or can be called again."""
-        opened = self._journal.conversation.opened
-        declared = () if opened is None else opened.tools
-        failed, notes = self.server_failures(noted=True), self._recovered()
-        now = self._toolbox.redeclare(declared)
-        if opened is None or (now == declared and not notes):
-            return failed
-        from holdfast.agent.server_notices import change_note
-
-        note = "\n".join(filter(None, (*notes, change_note(declared, now))))
-        return (*failed, e.ToolsChanged(tools=now, note=note))
-
-    def _recovered(self) -> tuple[str, ...]:
-        """Return a note about servers that work again, and forget that their failure was reported."""
-        reported = self._journal.failed_servers
-        if not reported:
-            return ()
-        from holdfast.agent.server_notices import recovered, recovery_note
-
-        back = recovered(reported, self._toolbox.server_reports())
-        for server in back:
-            del reported[server]
-        return (recovery_note(back),) if back else ()
+        changed, raised = await stop.try_await(self._drift.files(), (), within=FILE_LOOK)
+        return Aftermath(processes, changed, raised, self._drift.tools() if raised is None else ())
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
         turn_is_orphaned = conversation.is_open and self._unsettled is None
-        shells = self._commands.orphans(conversation.open_shells)
-        tasks = self._tasks.orphans(conversation.open_tasks)
-        if not turn_is_orphaned and not shells and not tasks:
+        others = [left for step in self._steps for left in step.orphans(conversation)]
+        if not turn_is_orphaned and not others:
             return "", None
         calls = conversation.open_calls if turn_is_orphaned else ()
-        return await stop.try_await(leftover_processes(self._toolbox, calls, shells, tasks), MAY_RUN, within=QUIET)
+        return await stop.try_await(leftover_processes(self._toolbox, calls, others), MAY_RUN, within=QUIET)
 
     def recover(self, processes: str, *, resuming: bool = False) -> None:
         """Settle what is open and report the damage. With `resuming`, calls that had not started stay open."""
@@ -195,17 +142,17 @@ class Recovery:
             entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
+        for step in self._steps:  # before the turn that they belong to: its settled end is the last thing in it
+            entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
             settled = settle(conversation, stop_cause, known=self._evidence(conversation))
             entries.extend(started_only(settled, conversation) if resuming else settled)
-        entries += self._commands.missing_ends(conversation.open_shells, processes, began=self._began)
-        entries += self._tasks.missing_ends(conversation.open_tasks, processes, began=self._began)
         self._journal.append(*entries)
         self._unreported = self._repaired = ()
         self._gap = False
         self._settled()
-        if not self._detached and not self._commands.any_running and not self._tasks.running:
+        if not self._detached and not any(step.any_running for step in self._steps):
             self._toolbox.sweep(edits(conversation.open_calls))
 
     def settle_turn(

@@ -15,6 +15,8 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
+from holdfast.agent.seam import PlannedCall
+from holdfast.agent.turn.calls.call_steps import CallSteps
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -26,7 +28,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, decide, granted, has_read_rules, may_tell, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Deny, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Calls:
         self._to = to
         self._running: dict[str, _Running] = {}
         self._repeated = RepeatedCalls(context, stop, to)
+        self._steps = CallSteps(context.seam, context.journal, stop)
         self._questions: ServerQuestions | None = None
 
     def seconds(self) -> dict[str, float]:
@@ -120,7 +123,8 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
         ended = self._repeated.outcome_of(call.id, "failed", text)
-        self._journal.append(ended, *self._context.recovery.missing_folder())
+        self._journal.append(ended)
+        await self._steps.follow_up(ended)
         return None
 
     def _reject_stale(self, plan: Plan) -> Plan:
@@ -141,7 +145,8 @@ class Calls:
     async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> Allow | None:
         """Return how the call may start. If it may not, its outcome is journalled here, and None is returned."""
         denied, allowed = "", Allow()
-        decision = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
+        planned = PlannedCall(call.part, plan, self._tool_name(call.part, plan))
+        decision = await self._steps.judge(planned)
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.question.reason)
         match decision:
@@ -159,8 +164,7 @@ class Calls:
                     return None
                 answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
-                    # The mode may be another by now.
-                    again = decide(plan, self._context.permissions.policy(), tool=self._tool_name(call.part, plan))
+                    again = await self._steps.judge(planned)  # the mode may be another by now
                     denied = again.why if isinstance(again, Deny) else ""
                     allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
@@ -283,9 +287,11 @@ class Calls:
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
-        self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
+        ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
         if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
+        if ended is not None:
+            await self._steps.follow_up(ended)
 
     async def _output(
         self,
@@ -321,7 +327,8 @@ class Calls:
             return tool_output(await plan.run(context))
         return await tasks.run_foreground(call, plan, context)
 
-    def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> None:
+    def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> e.CallEnded | None:
+        """Journal the outcome of a call and return it, None if the call was settled without it."""
         text = valid_unicode(output.text)
         stop_cause = self._stop.cause
         if output.interrupted and stop_cause is not None:
@@ -341,14 +348,14 @@ class Calls:
             )
             ended = self._repeated.with_notice(ended)
             try:
-                recovery = self._context.recovery
-                missing = recovery.missing_folder() if ended.outcome == "failed" else ()
-                self._journal.append(ended, *recovery.server_failures(noted=False), *missing)
+                self._journal.append(ended)
             except StateError:  # a full disk, or another process appended in between
                 self._context.recovery.keep_outcome(ended)  # not lost: the exit of the turn tries again
                 raise
-        else:  # the turn has settled it without this outcome: the model reads it with the next prompt
-            self._journal.append(e.CallLate(call=call.id, outcome=outcome, text=text))
+            return ended
+        # The turn has settled it without this outcome: the model reads it with the next prompt.
+        self._journal.append(e.CallLate(call=call.id, outcome=outcome, text=text))
+        return None
 
     async def _consult_for_server(self, call: CallPart, request: InputRequest) -> tuple[ServerAnswer, ...]:
         """Return the user's answers to what an MCP server asks during the call."""

@@ -16,6 +16,7 @@ from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.permissions import Permissions
 from holdfast.agent.recovery.recovery import Recovery
+from holdfast.agent.seam import Seam
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.budget import Budget
 from holdfast.config.settings import Limits
@@ -37,6 +38,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     connection: Connection
     compactor: Compactor
     toolbox: Toolbox
+    seam: Seam
     tasks: BackgroundTasks
     detached: DetachedTasks
     emit: Callable[[Event], None]

@@ -1,0 +1,95 @@
+"""The inner seam: the steps of a turn at which a part of holdfast takes part without the turn knowing it.
+
+For holdfast's own packages only. A plugin never gets one of these: the journal and the approval stay closed, and what a
+step changes is planned, judged and journalled like anything else. The table of the steps, with their order, their time,
+what a stop does and what a crash leaves, is in docs/explanation/architecture.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from holdfast.session.conversation.conversation import Conversation, Noted
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
+from holdfast.tool_calls import ProcessId
+from holdfast.tools.approval.decision import Decision
+from holdfast.tools.tool import Instruction, Plan
+
+
+class LeftBehind(msgspec.Struct, frozen=True):
+    """Work that an earlier process began, by the `id` that its processes carry: its live output, and its process."""
+
+    id: str
+    spool: str | None
+    process: ProcessId | None
+
+
+class RecoveryStep(Protocol):
+    """`recovery`: something that runs beside the turns, and settles what an earlier process left of it."""
+
+    @property
+    def any_running(self) -> bool:
+        """Return whether something of it runs in this process."""
+        ...
+
+    def orphans(self, conversation: Conversation) -> Sequence[LeftBehind]:
+        """Return what an earlier process began of it and did not end."""
+        ...
+
+    def missing_ends(
+        self, conversation: Conversation, running: str, *, began: Mapping[str, float]
+    ) -> Sequence[e.Entry]:
+        """Return the ends to journal for what is open and does not run in this process. Starts and ends nothing.
+
+        `running` is a note about processes that were left running; `began` is when they started, in seconds since the
+        epoch.
+        """
+        ...
+
+    async def end(self, within: float) -> object:
+        """End what runs in this process, in up to twice so many seconds."""
+        ...
+
+
+class PlannedCall(msgspec.Struct, frozen=True):
+    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another."""
+
+    call: CallPart
+    plan: Plan
+    tool: str
+
+
+BeforeCall = Callable[[PlannedCall], Decision | Awaitable[Decision]]
+"""`before_call`: judges a planned call, and may write what must be durable before `call-started`.
+
+`Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,
+then the first `Ask`.
+"""
+
+AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
+"""`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
+
+InstructionSource = Callable[[], Sequence[Instruction]]
+"""`instructions`: returns the files that apply now. Called on a thread; never raises. The first with a path counts."""
+
+BEFORE_CALL = 10.0
+"""Seconds for one `before_call`; a call that it does not judge in that time is denied."""
+
+AFTER_CALL = 2.5
+"""Seconds for one `after_call`; then it says nothing."""
+
+
+class Seam(msgspec.Struct, frozen=True, kw_only=True):
+    """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything."""
+
+    before_call: tuple[BeforeCall, ...] = ()
+    after_call: tuple[AfterCall, ...] = ()
+    instructions: tuple[InstructionSource, ...] = ()
+    recovery: tuple[RecoveryStep, ...] = ()
+
+
+NO_SEAM = Seam()
