@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -19,6 +20,7 @@ from holdfast.session.journal.store import StoredEntry
 from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.testing import Call, Say, ScriptedProvider
 from polling import HANGS, eventually
+from tiers import sampled
 
 MODEL = "openai:gpt-5.5"
 
@@ -41,6 +43,12 @@ def records(folder: Path) -> tuple[StoredEntry, ...]:
     return read_copy(folder).records
 
 
+def tools_sent(provider: ScriptedProvider, request: int) -> list[str]:
+    """Return the names of the tools that a request declared."""
+    body = cast("dict[str, list[dict[str, str]]]", provider.requests[request].body)
+    return [each["name"] for each in body["tools"]]
+
+
 def results(folder: Path) -> list[tuple[str, str]]:
     return [(each.entry.outcome, each.entry.text) for each in records(folder) if isinstance(each.entry, CallEnded)]
 
@@ -58,7 +66,10 @@ def test_the_same_call_creates_and_resumes_a_folder(tmp_path: Path, provider: Sc
 
     assert [asyncio.run(turn()), asyncio.run(turn())] == ["one", "two"]
     assert [isinstance(each.entry, SessionOpened) for each in records(tmp_path / "a" / "s")].count(True) == 1
-    assert provider.requests[1].body["input"][0] == {"role": "system", "content": "Help."}
+    assert cast("dict[str, list[object]]", provider.requests[1].body)["input"][0] == {
+        "role": "system",
+        "content": "Help.",
+    }
 
 
 @plays([Say("hello")])
@@ -141,11 +152,16 @@ def test_a_function_that_no_model_can_call_is_refused() -> None:
     def untyped(first) -> None: ...  # noqa: ANN001 # pyright: ignore - what an author forgets
     def rest(*words: str) -> None: ...
 
-    for function, why in ((untyped, "without a type"), (rest, "cannot pass by name"), (lambda: None, "cannot call")):
+    wrong: list[tuple[Callable[..., None], str]] = [
+        (untyped, "without a type"),
+        (rest, "cannot pass by name"),
+        (lambda: None, "cannot call"),
+    ]
+    for function, why in wrong:
         with pytest.raises(UsageError, match=why):
             holdfast.tool(function)
     with pytest.raises(UsageError, match="Effect 'reed'"):
-        holdfast.tool("reed")  # pyright: ignore - what an author misspells
+        holdfast.tool("reed")  # pyright: ignore[reportCallIssue, reportArgumentType] - what an author misspells
 
 
 @plays(
@@ -181,9 +197,7 @@ def test_any_value_is_a_result_and_a_fault_is_the_tools(tmp_path: Path, provider
     assert [outcome for outcome, _ in ended[3:]] == ["failed", "failed"]
     assert "'broken' failed while it ran: BadError" in ended[3][1]
     assert "returned object, which cannot be written as JSON" in ended[4][1]
-    assert [each["name"] for each in provider.requests[0].body["tools"]] == [
-        each.__name__ for each in (text, nothing, data, broken, unknown)
-    ]
+    assert tools_sent(provider, 0) == [each.__name__ for each in (text, nothing, data, broken, unknown)]
 
 
 @plays([Say("one")], [Say("two")])
@@ -198,7 +212,7 @@ def test_tools_that_changed_are_declared_and_journalled(tmp_path: Path, provider
 
     asyncio.run(turn(add))
     asyncio.run(turn(add, more))
-    assert [each["name"] for each in provider.requests[1].body["tools"]] == ["add", "more"]
+    assert tools_sent(provider, 1) == ["add", "more"]
     (changed,) = [each.entry for each in records(tmp_path / "s") if isinstance(each.entry, ToolsChanged)]
     assert changed.note == "[Note from holdfast: the tools have changed. New: more.]"
 
@@ -342,3 +356,57 @@ def test_a_killed_program_is_resumed_by_the_same_call(tmp_path: Path, provider: 
     assert interrupted[0] == "interrupted"
     assert "effect unknown" in interrupted[1].lower()
     assert len(provider.requests) == 2
+
+
+# --- at each entry --------------------------------------------------------------------------------------------------
+
+KILLS_ITSELF = """
+import os, signal
+from holdfast.session.storage.sqlite_store import SqliteStore
+append = SqliteStore.append
+
+def killed(store, entries, *, expected):
+    length = append(store, entries, expected=expected)
+    if len(sys.argv) > 2 and length >= int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return length
+
+SqliteStore.append = killed
+"""
+
+
+def run(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, program, *words]
+    return subprocess.run(command, check=False, cwd=program.parent, capture_output=True, text=True, timeout=HANGS)
+
+
+@pytest.mark.parametrize("entry", sampled(range(1, 10), 3))
+def test_a_program_killed_at_an_entry_loses_nothing_and_is_told_the_truth(
+    entry: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first entry to the last one of a turn with a call."""
+    program = tmp_path / "program.py"
+    program.write_text(EXAMPLE.replace("\n@holdfast.tool", KILLS_ITSELF + "\n@holdfast.tool", 1))
+    script = [[Call("deploy", {"step": "upload"})], [Say("Done.")]]
+    with ScriptedProvider([*script, [Say("I see.")]]) as provider:
+        for name, value in provider.environ().items():
+            monkeypatch.setenv(name, value)
+        assert run(program, "Go", str(entry)).returncode == -9
+        before = records(tmp_path / "s")
+        sent = len(provider.requests)
+    with ScriptedProvider([[Say("I see.")]]) as provider:
+        for name, value in provider.environ().items():
+            monkeypatch.setenv(name, value)
+        again = run(program, "Go on")
+        assert (again.stdout, again.stderr, again.returncode) == ("I see.\n", "", 0)
+        assert (provider.refusals, provider.complaints) == ((), ())
+    assert records(tmp_path / "s")[: len(before)] == before
+    log = tmp_path / "effects.log"
+    effects = log.read_text().split() if log.exists() else []
+    outcomes = [outcome for outcome, _ in results(tmp_path / "s")]
+    if effects:
+        assert effects == ["upload"]
+        assert outcomes in (["ok"], ["interrupted"])
+    else:
+        assert outcomes in ([], ["not_started"], ["interrupted"])
+    assert sent <= 2

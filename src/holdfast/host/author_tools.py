@@ -41,7 +41,7 @@ class AuthorTool(Generic[P, R]):
     def __init__(self, function: Callable[P, R], effect: Effect) -> None:
         """Make it. Raises `UsageError` for a function that no model can call."""
         self.function = function
-        self._call = cast("Callable[..., object]", function)  # with arguments that were checked at run time
+        self._call: Callable[..., object] = function  # with arguments that were checked at run time
         self.effect: Effect = effect
         self._name = getattr(function, "__name__", "")
         self._arguments = _arguments(function, self._name)
@@ -85,9 +85,8 @@ class AuthorTool(Generic[P, R]):
 
     async def _returned(self, values: dict[str, object]) -> object:
         function = self._call
-        if inspect.iscoroutinefunction(function):
-            return await function(**values)
-        returned = await in_daemon(lambda: function(**values))
+        asynchronous = inspect.iscoroutinefunction(function)
+        returned = function(**values) if asynchronous else await in_daemon(lambda: function(**values))
         return await returned if inspect.isawaitable(returned) else returned
 
 
@@ -101,7 +100,7 @@ def tool(function: object = "execute", /) -> object:
     Raises `UsageError` for an unknown effect, and for a function that no model can call.
     """
     if callable(function):
-        return AuthorTool(cast("Callable[..., object]", function), "execute")
+        return AuthorTool(function, "execute")
     if function not in _EFFECTS:
         raise UsageError(f"Effect {function!r} of a tool is unknown (expected one of {', '.join(_EFFECTS)}).")
     effect = cast("Effect", function)

@@ -121,8 +121,8 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._readers: list[asyncio.Queue[h.HostEvent | None]] = []
-        self._asking: asyncio.Task[None] | None = None
-        self._fault: Exception | None = None  # of the author's `ask`
+        self._asking: asyncio.Task[ApprovalAnswer] | None = None
+        self._fault: BaseException | None = None  # of the author's `ask`
 
     async def __aenter__(self) -> Self:
         """Open the session: it is journalled and its lease is held from here on."""
@@ -220,17 +220,21 @@ class Session:
         for reader in self._readers:
             reader.put_nowait(event)
         if isinstance(event, h.Asked) and self._plan.ask is not None:
-            self._asking = asyncio.ensure_future(self._ask(self._plan.ask, event.question))
+            question = event.question
+            self._asking = asyncio.ensure_future(_answered(self._plan.ask, question))
+            self._asking.add_done_callback(lambda asking: self._asked(question, asking))
         elif isinstance(event, h.AskClosed) and self._asking is not None:
             self._asking.cancel()
 
-    async def _ask(self, ask: Ask, question: Question) -> None:
-        """Ask the program, and answer with what it returned. A mistake of it allows nothing, and `prompt` raises it."""
-        try:
-            answer = await _answered(ask, question)
-            question.chosen(answer)
-        except Exception as error:  # noqa: BLE001 - the author's function: its fault is raised by `prompt`
-            self._fault, answer = error, ApprovalAnswer()
+    def _asked(self, question: Question, asking: asyncio.Task[ApprovalAnswer]) -> None:
+        """Answer with what the program returned. A mistake of it allows nothing, and `prompt` raises it."""
+        if asking.cancelled():  # the question was closed
+            return
+        answer = ApprovalAnswer()
+        if (fault := asking.exception()) is None:
+            answer = asking.result()
+        else:
+            self._fault = fault
             self.submit(c.Stop())
         self.submit(c.Answer(question.id, answer.choice, answer.words, answer.marked))
 
@@ -256,6 +260,7 @@ async def _answered(ask: Ask, question: Question) -> ApprovalAnswer:
         if inspect.isawaitable(answer):
             answer = await answer
     if isinstance(answer, ApprovalAnswer):
+        question.chosen(answer)
         return answer
     offered = ", ".join(each.name for each in question.choices)
     choice = None if not isinstance(answer, str) else question.choice(answer)
