@@ -1,6 +1,7 @@
 """A coding agent whose conversations cannot be broken, and the small library it is built on.
 
-It exports what the author of a model needs: the interface `Model`, its stream events, and the values of a conversation.
+It exports `open_session` and `tool`, with which a program has a session of its own, `check` and `repair`, and what the
+author of a model needs: the interface `Model`, its stream events, and the values of a conversation.
 Each is imported on first use, so that `import holdfast` costs nothing.
 """
 
@@ -9,7 +10,12 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` would be a third of a small process's start
 
 if TYPE_CHECKING:
-    from holdfast.errors import ProviderFailed, ProviderFault
+    from holdfast.agent.events import Fact, LiveText
+    from holdfast.errors import HoldfastError, ProviderFailed, ProviderFault
+    from holdfast.history import check, repair
+    from holdfast.host.author_tools import tool
+    from holdfast.host.commands import Answer, Continue, Prompt, Stop
+    from holdfast.host.library_session import PromptFailed, Session, open_session
     from holdfast.providers.model import (
         CallDelta,
         Model,
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
     )
+    from holdfast.questions import ApprovalAnswer, Question
     from holdfast.session.conversation.conversation import (
         AssistantMessage,
         Conversation,
@@ -32,17 +39,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
+    "ApprovalAnswer",
     "AssistantMessage",
     "CallDelta",
     "CallPart",
+    "Continue",
     "Conversation",
     "ConversationMessage",
+    "Fact",
+    "HoldfastError",
     "Image",
+    "LiveText",
     "Model",
     "ModelFinish",
+    "Prompt",
+    "PromptFailed",
     "ProviderFailed",
     "ProviderFault",
+    "Question",
     "Result",
+    "Session",
+    "Stop",
     "StreamEvent",
     "StreamFinished",
     "TextDelta",
@@ -52,10 +70,20 @@ __all__ = [
     "ToolSchema",
     "Usage",
     "UserMessage",
+    "check",
+    "open_session",
+    "repair",
+    "tool",
 ]
 
 _MODULES = {
-    "holdfast.errors": ("ProviderFailed", "ProviderFault"),
+    "holdfast.agent.events": ("Fact", "LiveText"),
+    "holdfast.errors": ("HoldfastError", "ProviderFailed", "ProviderFault"),
+    "holdfast.history": ("check", "repair"),
+    "holdfast.host.author_tools": ("tool",),
+    "holdfast.host.commands": ("Answer", "Continue", "Prompt", "Stop"),
+    "holdfast.host.library_session": ("PromptFailed", "Session", "open_session"),
+    "holdfast.questions": ("ApprovalAnswer", "Question"),
     "holdfast.providers.model": (
         *("CallDelta", "Model", "ModelFinish", "StreamEvent", "StreamFinished", "TextDelta", "ThinkingDelta"),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -18,7 +20,8 @@ from holdfast.testing.script import Call, Fail, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.scripted_provider import ScriptedProvider
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
-from holdfast.tools.tool import ToolContext
+from holdfast.tools.tool import ToolContext, ToolOutput
+from polling import HANGS
 
 
 class WithoutText(Exception):
@@ -102,3 +105,15 @@ def test_a_function_tool_says_what_its_author_wrote() -> None:
     tool = FunctionTool("dice", "read", text, description="Roll a dice.", parameters=parameters)  # pyright: ignore[reportArgumentType] - what an author writes
     assert (tool.schema.description, tool.schema.parameters) == ("Roll a dice.", parameters)
     assert FunctionTool("dice", "read", text).schema.description == "Test tool dice."  # pyright: ignore[reportArgumentType] - likewise
+
+
+async def test_a_stop_of_another_thread_wakes_the_loop() -> None:
+    async def waits(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
+        del arguments
+        threading.Thread(target=rig.agent.stop, daemon=True).start()
+        await context.stop.wait()  # nothing else would wake the loop
+        return ToolOutput(text="half", interrupted=True)
+
+    rig = Rig(ScriptedModel([[Call("waits", {})]]), [FunctionTool("waits", "execute", waits)])
+    ended = await asyncio.wait_for(rig.agent.run("Go"), HANGS)
+    assert (ended.reason, ended.cause) == ("cancelled", "user")

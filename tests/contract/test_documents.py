@@ -176,13 +176,29 @@ def test_the_model_of_your_own_keeps_the_laws(capsys: pytest.CaptureFixture[str]
 def test_the_library_works_in_earnest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (code,) = [code for code, output in CODE.findall(read("docs/reference/library.md")) if not output]
+    _, code = [code for code, output in CODE.findall(read("docs/reference/library.md")) if not output]
     monkeypatch.chdir(tmp_path)
     with ScriptedProvider([[Call("glob", {"pattern": "*"})], [Say("Nothing yet.")]]) as provider:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         exec(code, {"__name__": "example"})
     assert capsys.readouterr().out == "end_turn Nothing yet.\n"
+    assert (provider.refusals, provider.complaints) == ((), ())
+
+
+def test_a_program_of_fifteen_lines_has_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = [code for code, output in CODE.findall(read("docs/reference/library.md")) if not output]
+    lines = [line for line in code.splitlines() if line.strip()]
+    assert len(lines) <= 15
+    assert [line for line in lines if "import" in line] == ["import asyncio, sys, time", "import holdfast"]
+    with ScriptedProvider([[Call("deploy", {"step": "tag"})], [Say("Released.")]]) as provider:
+        for name, value in provider.environ().items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("sys.argv", ["program.py", str(tmp_path / "today"), "Release it"])
+        exec(code, {"__name__": "example"})
+    assert capsys.readouterr().out == "Released."
     assert (provider.refusals, provider.complaints) == ((), ())
 
 

@@ -253,7 +253,7 @@ class Agent:
             raise found.raised
 
     def stop(self, cause: StopCause | None = None) -> None:
-        """Ask the running turn to end. The first cause wins. Does nothing if no turn runs."""
+        """Ask the running turn to end, from any thread. The first cause wins. Does nothing if no turn runs."""
         self._commands.stop()
         if (running := self.turn or self._operation) is not None:
             running.stop.set(cause or StopCause("user"))

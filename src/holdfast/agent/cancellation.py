@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from typing import TypeVar
 
 from holdfast.agent.stop_cause import StopCause
@@ -31,8 +32,12 @@ class StopSignal:
         """Whether a second stop was requested; the first one is the cause."""
 
     def set(self, cause: StopCause) -> None:
-        """Request the end of the turn. The first cause wins."""
-        if self._set.done():
+        """Request the end of the turn, from any thread: the loop is woken. The first cause wins."""
+        loop = self._set.get_loop()
+        if loop.is_running() and asyncio._get_running_loop() is not loop:  # noqa: SLF001 - None without a loop
+            with suppress(RuntimeError):  # it has closed meanwhile, so nothing runs
+                loop.call_soon_threadsafe(self.set, cause)
+        elif self._set.done():
             self.stopped_twice = True
         else:
             self.cause = cause

@@ -58,8 +58,5 @@ def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> st
         ("not offered any more", [name for name in old if name not in new]),
     )
     changes = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
-    return (
-        f"[Note from holdfast: the tools of MCP servers have changed. {changes[:1].upper()}{changes[1:]}.]"
-        if changes
-        else ""
-    )
+    whose = "tools of MCP servers" if "mcp_" in changes else "tools"
+    return f"[Note from holdfast: the {whose} have changed. {changes[:1].upper()}{changes[1:]}.]" if changes else ""

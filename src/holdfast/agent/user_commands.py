@@ -6,6 +6,7 @@ A command is journalled before it starts, and its outcome, as far as known, howe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 
@@ -69,9 +70,14 @@ class UserCommands:
         return await wait_shielded(task, lambda _: stop.set())
 
     def stop(self) -> None:
-        """Ask every command to end."""
-        for running in self._running.values():
-            running.stop.set()
+        """Ask every command to end, from any thread."""
+        for running in tuple(self._running.values()):
+            loop = running.task.get_loop()
+            if loop.is_running() and asyncio._get_running_loop() is not loop:  # noqa: SLF001 - None without a loop
+                with contextlib.suppress(RuntimeError):  # it has closed meanwhile, so nothing runs
+                    loop.call_soon_threadsafe(running.stop.set)
+            else:
+                running.stop.set()
 
     async def end(self, within: float) -> None:
         """Stop every command and wait up to `within` seconds for each step: ending by itself, then being cancelled."""

@@ -7,6 +7,7 @@ text, whatever it says. `submit` numbers the commands: a stop reaches those with
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from typing import Literal
 
 import msgspec
@@ -201,6 +202,10 @@ class Submission:
         self.accepted: asyncio.Future[str] = loop.create_future()
         self.served: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[CommandResult] = loop.create_future()
+
+    def __await__(self) -> Generator[object, None, CommandResult]:
+        """Wait for the end of its work, and return what it has to say."""
+        return self.ended.__await__()
 
     def accept(self, message: str = "") -> bool:
         """Note that the command has an effect. Return whether that was news."""

@@ -1,0 +1,91 @@
+"""The tools of a program's own session: its functions, and those of holdfast's own tools that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import cast
+
+from holdfast.errors import UsageError
+from holdfast.host.author_tools import AuthorTool
+from holdfast.tool_calls import ToolSchema
+from holdfast.tools.tool import Instruction, Tool
+from holdfast.tools.tool_choice import chosen_tools
+from holdfast.tools.toolbox import LocalToolbox
+
+
+class AuthorToolbox(LocalToolbox):
+    """The tools of this machine that are `named`, None for the default ones, and `own` tools."""
+
+    def __init__(
+        self, cwd: Path, session_folder: Path, *, named: frozenset[str] | None, own: Mapping[str, Tool], model: str = ""
+    ) -> None:
+        super().__init__(
+            cwd,
+            session_folder,
+            declared=chosen_tools(model) if named is None else named,
+            remote=tuple(each.schema for each in own.values()),
+        )
+        self._own = own
+        self._in_folder = named is None or bool(named)
+
+    def _remote_tools(self) -> Mapping[str, Tool]:
+        return self._own
+
+    def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return the tools that the program has now."""
+        return declared if set(map(repr, declared)) == set(map(repr, self.schemas)) else self.schemas
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Return the instructions of the folder, if tools work in it."""
+        return super().instructions() if self._in_folder else ()
+
+    @property
+    def works_in_folder(self) -> bool:
+        """Return whether the model has tools of holdfast's own, which work in the session's folder."""
+        return self._in_folder
+
+
+def split_tools(tools: object) -> tuple[frozenset[str] | None, dict[str, Tool]]:
+    """Return the names of holdfast's own tools among `tools`, None for the default ones, and the other tools by name.
+
+    Without any, the session has the default ones. Raises `UsageError` for what is no tool, and for a name used twice.
+    """
+    from holdfast.tools.builtin.declarations import DECLARATIONS
+
+    builtin = {each.name for each in DECLARATIONS}
+    named: set[str] = set()
+    own: dict[str, Tool] = {}
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise UsageError(f"tools={tools!r} is not a list of tools. Write tools=[{tools}].")
+    for each in cast("Iterable[object]", tools):
+        if isinstance(each, str):
+            if each not in builtin:
+                raise UsageError(
+                    f"Tool {each!r} is unknown (expected a function, or one of {', '.join(sorted(builtin))})."
+                )
+            named.add(each)
+            continue
+        made = _tool_of(each)
+        name = made.schema.name
+        if name in own or name in builtin:
+            whose = "holdfast's own" if name in builtin else "another"
+            raise UsageError(f"Tool {name!r} has the name of {whose} tool. Rename the function.")
+        own[name] = made
+    return (frozenset(named) if named or own else None), own
+
+
+def _tool_of(value: object) -> Tool:
+    if is_tool(value):
+        return cast("Tool", value)
+    if callable(value) and not isinstance(value, type):
+        return AuthorTool(value, "execute")
+    raise UsageError(
+        f"Tool {value!r} cannot be used: it is {type(value).__name__} (expected a function, what @tool made of one, "
+        "or the name of one of holdfast's tools)."
+    )
+
+
+def is_tool(value: object) -> bool:
+    """Return whether a value has what the protocol `Tool` asks for."""
+    return all(hasattr(value, name) for name in ("schema", "effect", "plan"))

@@ -1,0 +1,269 @@
+"""`holdfast.open_session`: a session in a few lines, for programs. It is a client of the session's host.
+
+The folder of a session is created or resumed by the same call. Its journal is there before its first entry: a process
+killed in between leaves an empty journal, and the next call writes the first entry into it.
+
+Example:
+    async with open_session("openai:gpt-5.5", session="sessions/today", tools=[deploy]) as session:
+        print(await session.prompt("Release it."))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+import typing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+import msgspec
+
+from holdfast.agent.events import LiveText
+from holdfast.errors import HoldfastError, UsageError
+from holdfast.host import commands as c
+from holdfast.host import events as h
+from holdfast.host.author_toolbox import split_tools
+from holdfast.host.session_host import SessionHost
+from holdfast.questions import ApprovalAnswer, Question
+from holdfast.session.journal.entries import TurnEnded
+from holdfast.system.threads import in_daemon
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Tool
+
+Ask = Callable[[Question], "str | ApprovalAnswer | Awaitable[str | ApprovalAnswer]"]
+"""Answers a question with the name of one of its choices; a sync function runs on a thread."""
+
+
+class PromptFailed(HoldfastError):
+    """A turn ended before the model had answered; `ended` says how."""
+
+    def __init__(self, message: str, *, ended: TurnEnded) -> None:
+        super().__init__(message)
+        self.ended = ended
+
+
+class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is opened with, checked: nothing was opened yet."""
+
+    model: str
+    folder: Path | None
+    resume: str
+    named: frozenset[str] | None
+    own: dict[str, Tool]
+    ask: Ask | None
+    mode: Mode
+    cwd: Path
+    cwd_given: bool
+    name: str
+    system: str
+
+
+def open_session(  # noqa: PLR0913 - the one call with everything a session can be given
+    model: str,
+    *,
+    session: str | os.PathLike[str] | None = None,
+    resume: str | None = None,
+    tools: Iterable[object] = (),
+    ask: Ask | None = None,
+    mode: Mode = "ask",
+    cwd: str | os.PathLike[str] = ".",
+    name: str = "holdfast",
+    system: str | None = None,
+) -> Session:
+    """Return a session to be entered with `async with`: that in the folder `session`, created if there is none.
+
+    `resume` is the id of one of the user's own sessions, or its beginning; without both, a new one is made among them.
+    `tools` are functions, and names of holdfast's own tools; without any the session has holdfast's own. Without `ask`,
+    a call that needs approval ends its turn. Raises `UsageError` for arguments that cannot be used.
+    """
+    if session is not None and resume is not None:
+        raise UsageError("session= and resume= were both given. Pass the folder of a session, or the ID of one.")
+    if mode not in typing.get_args(Mode):
+        raise UsageError(f"Mode {mode!r} is unknown (expected one of {', '.join(typing.get_args(Mode))}).")
+    if ask is not None and not callable(ask):
+        raise UsageError(f"ask={ask!r} cannot be called. Pass a function that takes a question.")
+    if not name.strip():
+        raise UsageError("name= is empty. Pass the name of your program, as the model shall read it.")
+    for argument, value in (("session", session), ("resume", resume)):
+        if value is not None and not os.fspath(value).strip():
+            raise UsageError(f"{argument}= is empty. Name a session, or leave it out.")
+    named, own = split_tools(tools)
+    default = "" if named is None or named else f"You are {name}. Use your tools to do what the user asks."
+    return Session(
+        SessionPlan(
+            model=model,
+            folder=None if session is None else Path(session).absolute(),
+            resume=resume or "",
+            named=named,
+            own=own,
+            ask=ask,
+            mode=mode,
+            cwd=Path(cwd).absolute(),
+            cwd_given=os.fspath(cwd) != ".",
+            name=name,
+            system=default if system is None else system,
+        )
+    )
+
+
+class Session:
+    """A session of a program. `stop` may be called from any thread, everything else on the loop that entered it."""
+
+    def __init__(self, plan: SessionPlan) -> None:
+        self._plan = plan
+        self._host: SessionHost | None = None
+        self._close: Callable[[], None] = lambda: None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._readers: list[asyncio.Queue[h.HostEvent | None]] = []
+        self._asking: asyncio.Task[ApprovalAnswer] | None = None
+        self._fault: BaseException | None = None  # of the author's `ask`
+
+    async def __aenter__(self) -> Self:
+        """Open the session: it is journalled and its lease is held from here on."""
+        from holdfast.host.library_opening import opened_host
+
+        if self._host is not None:
+            raise UsageError("Session is open already. Call open_session again for another one.")
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._host, self._close = opened_host(self._plan)
+        self._host.listen(self._on_event)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the session."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop what runs, end the processes of tools, and release the session. It can be resumed."""
+        if self._host is None:
+            return
+        try:
+            await self._host.close()
+        finally:
+            self._close()
+
+    @property
+    def id(self) -> str:
+        """Return the id of the session."""
+        return self._opened.session.id
+
+    @property
+    def _opened(self) -> SessionHost:
+        if self._host is None:
+            raise UsageError("Session is not open. Enter it: async with open_session(…) as session.")
+        return self._host
+
+    def submit(self, command: c.Command) -> c.Submission:
+        """Take a command and return at once; await what is returned for its result."""
+        return self._opened.submit(command)
+
+    async def prompt(self, text: str) -> str:
+        """Run a turn and return the model's answer. Raises `PromptFailed` if the turn ended without one."""
+        return self._answer(await self.submit(c.Prompt(text)).ended)
+
+    def stream(self, text: str) -> AsyncGenerator[str]:
+        """Run a turn and yield its text as it comes; raises as `prompt` does. Leaving the loop stops the turn."""
+        reader = self._reader()
+        return self._streamed(self.submit(c.Prompt(text)), reader)
+
+    async def _streamed(self, turn: c.Submission, reader: asyncio.Queue[h.HostEvent | None]) -> AsyncGenerator[str]:
+        turn.ended.add_done_callback(lambda _: reader.put_nowait(None))
+        try:
+            while (event := await reader.get()) is not None:
+                if isinstance(event, LiveText):
+                    yield event.text
+            self._answer(await turn.ended)
+        finally:
+            self._readers.remove(reader)
+            if not turn.ended.done():
+                self.stop()
+
+    def events(self) -> AsyncGenerator[h.HostEvent]:
+        """Return the events of the session from now on, until it is closed."""
+        return self._heard(self._reader())
+
+    async def _heard(self, reader: asyncio.Queue[h.HostEvent | None]) -> AsyncGenerator[h.HostEvent]:
+        try:
+            while (event := await reader.get()) is not None:
+                yield event
+                if isinstance(event, h.Closed):
+                    return
+        finally:
+            self._readers.remove(reader)
+
+    def stop(self) -> None:
+        """Stop what runs, from any thread. Does nothing if nothing runs."""
+        loop = self._loop
+        if loop is None or self._host is None:
+            return
+        if threading.get_ident() == self._thread:
+            self._host.submit(c.Stop())
+            return
+        with suppress(RuntimeError):  # the loop has closed, so nothing runs
+            loop.call_soon_threadsafe(self._host.submit, c.Stop())
+
+    def _reader(self) -> asyncio.Queue[h.HostEvent | None]:
+        _ = self._opened
+        reader: asyncio.Queue[h.HostEvent | None] = asyncio.Queue()
+        self._readers.append(reader)
+        return reader
+
+    def _on_event(self, event: h.HostEvent) -> None:
+        for reader in self._readers:
+            reader.put_nowait(event)
+        if isinstance(event, h.Asked) and self._plan.ask is not None:
+            question = event.question
+            self._asking = asyncio.ensure_future(_answered(self._plan.ask, question))
+            self._asking.add_done_callback(lambda asking: self._asked(question, asking))
+        elif isinstance(event, h.AskClosed) and self._asking is not None:
+            self._asking.cancel()
+
+    def _asked(self, question: Question, asking: asyncio.Task[ApprovalAnswer]) -> None:
+        """Answer with what the program returned. A mistake of it allows nothing, and `prompt` raises it."""
+        if asking.cancelled():  # the question was closed
+            return
+        answer = ApprovalAnswer()
+        if (fault := asking.exception()) is None:
+            answer = asking.result()
+        else:
+            self._fault = fault
+            self.submit(c.Stop())
+        self.submit(c.Answer(question.id, answer.choice, answer.words, answer.marked))
+
+    def _answer(self, ended: c.CommandResult) -> str:
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+        assert isinstance(ended, TurnEnded)  # what a prompt ends with
+        if ended.reason == "end_turn":
+            return self._opened.agent.conversation.answer
+        hint = ""
+        if ended.cause == "approval":
+            hint = ' Pass ask=, make the tool @tool("read") if it only reads, or use mode="yolo".'
+        why = ended.detail or f"{ended.reason} ({ended.cause})"
+        raise PromptFailed(f"Turn {ended.turn} ended without an answer: {why}{hint}", ended=ended)
+
+
+async def _answered(ask: Ask, question: Question) -> ApprovalAnswer:
+    if inspect.iscoroutinefunction(ask):
+        answer = await cast("Awaitable[object]", ask(question))
+    else:
+        answer = await in_daemon(lambda: ask(question))
+        if inspect.isawaitable(answer):
+            answer = await answer
+    if isinstance(answer, ApprovalAnswer):
+        question.chosen(answer)
+        return answer
+    offered = ", ".join(each.name for each in question.choices)
+    choice = None if not isinstance(answer, str) else question.choice(answer)
+    if choice is None:
+        raise UsageError(f"ask returned {answer!r} for {question.text!r} (expected one of {offered}). Nothing was run.")
+    return choice.answer()
