@@ -65,7 +65,12 @@ class Answer(_Tagged, frozen=True, tag="answer"):
 
 
 class Continue(_Tagged, frozen=True, tag="continue"):
-    """Ask the question again that an earlier process left open, and continue its turn; else settle what is open."""
+    """Ask the question again that an earlier process left open, and continue its turn; else settle what is open.
+
+    Without `ask_again`, an open question stays open: only the rest is settled.
+    """
+
+    ask_again: bool = True
 
 
 class Stop(_Tagged, frozen=True, tag="stop"):

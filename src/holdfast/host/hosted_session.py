@@ -12,6 +12,7 @@ from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.tools.mcp.prompt_commands import ServerPrompt
     from holdfast.tools.mcp.server_state import ServerState
 
 Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
@@ -21,9 +22,11 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a surface wants. `asks_user`: a user can be asked. `place` names it in messages.
 
     `titles` are written and a turn begins when a task has ended (`wake`), if that is configured. `held_messages` is
-    what becomes of queued messages that a stopped turn did not reach: they return to the user, stay queued, or are sent
-    nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a `Typed` text
-    may be a command.
+    what becomes of queued messages that a stopped turn did not reach: they return to the user, stay queued, or are
+    sent nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a
+    `Typed` text may be a command: with `known`, a slash command that does not exist is a prompt. With `leaves`, a
+    slash command may leave the session. With `repeats`, the prompt of a turn whose question an earlier process left
+    open asks that question again when it is sent again.
     """
 
     asks_user: bool
@@ -32,7 +35,9 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     titles: bool = True
     wake: bool = False
     second: Literal["queue", "stop"] = "queue"
-    interprets: Literal["all", "slash", "nothing"] = "nothing"
+    interprets: Literal["all", "known", "slash", "nothing"] = "nothing"
+    leaves: bool = True
+    repeats: bool = False
 
 
 RULES_OF: Mapping[Surface, HostRules] = {
@@ -40,7 +45,15 @@ RULES_OF: Mapping[Surface, HostRules] = {
     "print": HostRules(asks_user=False, titles=False),  # its one turn ends the run: a title would be paid for and lost
     "stream": HostRules(asks_user=False, held_messages="send"),
     "plain": HostRules(asks_user=True, place="plain mode", wake=True, interprets="all"),
-    "editor": HostRules(asks_user=True, wake=True, second="stop", interprets="slash"),
+    "editor": HostRules(
+        asks_user=True,
+        place="an editor",
+        wake=True,
+        second="stop",
+        interprets="known",
+        leaves=False,  # the editor opens and closes its sessions
+        repeats=True,
+    ),
     "server": HostRules(asks_user=True, wake=True, interprets="slash"),
     "fleet": HostRules(asks_user=True),
     "library": HostRules(asks_user=True, titles=False),
@@ -72,7 +85,8 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
-    in an approval mode; it may block. `greeting` are the first lines of /help.
+    in an approval mode; it may block. `greeting` are the first lines of /help. `server_prompts` returns the prompts of
+    MCP servers that are known now.
     """
 
     id: str
@@ -83,3 +97,4 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     usable: Callable[[str], object] = str
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
+    server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple

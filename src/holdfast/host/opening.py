@@ -16,6 +16,7 @@ from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 
@@ -32,10 +33,12 @@ def open_host(
     *,
     log: Log | None,
     greeting: tuple[str, ...] = (),
+    offered: QuestionRules = ALL_ANSWERS,
 ) -> SessionHost:
     """Return the host of an open session, whose tools are prepared. `greeting` are the first lines of /help.
 
-    A resumed session continues with its own model and settings, unless the run names others.
+    A resumed session continues with its own model and settings, unless the run names others. `offered` are the answers
+    that a question may offer, and the modes that may be chosen.
     """
     connect_model = connector(options, log)
 
@@ -47,6 +50,7 @@ def open_host(
             connect=connect_model,
             emit=emit,
             ask=ask,
+            offered=offered,
             reading=session.reading,
             log=log,
         )
@@ -76,6 +80,7 @@ def open_host(
         usable=options.endpoint,
         sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
+        server_prompts=options.prompt_commands,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

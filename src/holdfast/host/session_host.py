@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
@@ -38,12 +38,13 @@ from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.tool_calls import Image
+from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
+    from holdfast.host.slash_commands import OfferedCommand
 
 
 LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
@@ -124,6 +125,12 @@ class SessionHost:
             conversation=conversation,
         )
 
+    def slash_commands(self) -> tuple[OfferedCommand, ...]:
+        """Return the slash commands that a `Typed` line may be now, and the prompts of servers."""
+        from holdfast.host.slash_commands import offered_commands
+
+        return offered_commands(self.agent, self.session, self.rules)
+
     def _send(self, event: h.HostEvent) -> None:
         if not self._clients and not self._is_over and not isinstance(event, Fact):
             self._early.append(event)
@@ -172,11 +179,15 @@ class SessionHost:
                 self._done(submission)
             case c.Answer():
                 self._answer(submission, command)
-            case c.UseMode(mode=mode):
-                self.agent.mode = mode
-                self._done(submission)
+            case c.UseMode():
+                try:
+                    self._change(command)
+                except UsageError as error:
+                    self._refuse(submission, error)
+                else:
+                    self._done(submission)
             case _:
-                if isinstance(command, c.Prompt) and self.rules.second == "stop" and not by_host:
+                if isinstance(command, c.Prompt | c.Typed) and self.rules.second == "stop" and not by_host:
                     self._stop_until(submission.number - 1, StopCause("user"))
                 self._waiting.append(submission)
                 if self._pump is None:
@@ -283,6 +294,10 @@ class SessionHost:
             raise _closed()
         agent = self.agent
         result: c.CommandResult = None
+        if isinstance(command, c.Prompt | c.Typed) and self.rules.second == "stop" and not submission.by_host:
+            while self._turn is not None:  # it was stopped
+                await agent.wait_for_end()
+                await asyncio.sleep(0)
         match command:
             case c.Prompt():
                 result = await self._prompt(submission, command)
@@ -290,8 +305,10 @@ class SessionHost:
                 result = await self._interpret(submission, command)
             case c.Shell():
                 result = await self._shell(submission, command)
-            case c.Continue():
+            case c.Continue(ask_again=True):
                 result = await self._with_session(submission, agent.resume_turn, served=True)
+            case c.Continue():
+                result = await self._with_session(submission, lambda: agent.recover(keep_question=True))
             case c.Compact(wish=wish):
                 result = await self._with_session(submission, lambda: agent.compact(wish), served=True)
             case c.Uncompact():
@@ -313,6 +330,8 @@ class SessionHost:
         turn before its first request.
         """
         agent, cause = self.agent, ""
+        if self._repeats(prompt):
+            return await self._with_session(submission, agent.resume_turn, served=True)
         if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
             raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
         written = await self.session.toolbox.expand_prompt(prompt.text)
@@ -348,6 +367,13 @@ class SessionHost:
         """Return what the first step of `after_turn` begins that has something to begin."""
         prompts = (step.next_prompt(self.agent.conversation) for step in self._after_turn if step.due)
         return next((prompt for prompt in prompts if prompt is not None), None)
+
+    def _repeats(self, prompt: c.Prompt) -> bool:
+        """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""
+        if not self.rules.repeats or self._turn is not None or not self.agent.recovery.can_resume:
+            return False
+        prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
+        return prompts[-1:] == [prompt.text]
 
     async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
@@ -432,13 +458,17 @@ class SessionHost:
         """Do what a typed line says, and tell its answer once that is done."""
         if self.rules.interprets == "nothing":
             raise UsageError("This surface reads no commands. Send the text as a prompt.")
-        from holdfast.host.slash_commands import reply_to
+        from holdfast.host.slash_commands import is_known, reply_to
         from holdfast.host.typed_text import interpreted
 
-        command = interpreted(typed, shell=self.rules.interprets == "all") if isinstance(typed, c.Typed) else typed
+        command: c.Command = typed
+        if isinstance(typed, c.Typed):
+            command = interpreted(typed, shell=self.rules.interprets != "slash")
+            if self.rules.interprets == "known" and isinstance(command, c.Slash) and not is_known(command):
+                command = c.Prompt(typed.text, typed.when)
         if not isinstance(command, c.Slash):
             return await self._act(submission, command)
-        reply = await reply_to(self.agent, self.session, command, place=self.rules.place)
+        reply = await reply_to(self.agent, self.session, command, self.rules)
         if reply.leave is not None:
             self._accept(submission)
             self._send(reply.leave)
@@ -464,6 +494,9 @@ class SessionHost:
             case c.UseSettings(settings=settings):
                 agent.use_settings(settings)
             case c.UseMode(mode=mode):
+                if mode == "yolo" and not agent.permissions.offered.yolo:
+                    offered = ", ".join(each for each in get_args(Mode) if each != mode)
+                    raise UsageError(f"Mode {mode!r} is not offered (expected one of {offered}).")
                 agent.mode = mode
             case c.Rename(title=title):
                 agent.rename(title)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
@@ -14,11 +14,15 @@ from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Config, Limits
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.tools.tool import Toolbox
 from holdfast.tools.toolbox import LocalToolbox
+
+if TYPE_CHECKING:
+    from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
 
 class SessionOptions(Protocol):
@@ -71,6 +75,10 @@ class SessionOptions(Protocol):
         """Return the decisions about calls in a folder."""
         ...
 
+    def prompt_commands(self) -> tuple[ServerPrompt, ...]:
+        """Return the prompts of MCP servers that are known."""
+        ...
+
     def prepare(self, toolbox: LocalToolbox) -> None:
         """Configure the tools of a session."""
         ...
@@ -85,6 +93,7 @@ class SessionOptions(Protocol):
         emit: Callable[[Event], None],
         ask: ApprovalPrompt | None,
         reading: Reading,
+        offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
     ) -> Agent:
         """Return an agent for a session."""

@@ -15,7 +15,7 @@ from holdfast.agent.agent import Agent
 from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
-from holdfast.host.hosted_session import HostedSession
+from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -39,20 +39,43 @@ class SlashContext(msgspec.Struct, frozen=True):
 
     agent: Agent
     session: HostedSession
+    rules: HostRules
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """A slash command: its `summary`, and what it returns for the rest of its line."""
+    """A slash command: its `summary`, and what it returns for the rest of its line.
+
+    `takes` says what the rest is. The command is listed only if it `fits`; else `run` refuses it.
+    """
 
     summary: str
     run: Callable[[SlashContext, str], SlashReply]
+    takes: str = ""
+    fits: Callable[[SlashContext], bool] = lambda _: True
+
+
+class OfferedCommand(msgspec.Struct, frozen=True):
+    """A slash command as it is listed and completed: its `name` without the slash, and what it `takes`."""
+
+    name: str
+    summary: str
+    takes: str = ""
+
+
+def offered_commands(agent: Agent, session: HostedSession, rules: HostRules) -> tuple[OfferedCommand, ...]:
+    """Return the commands that there are now, then the prompts of servers."""
+    now = SlashContext(agent, session, rules)
+    commands = (
+        OfferedCommand(name, each.summary, each.takes) for name, each in SESSION_COMMANDS.items() if each.fits(now)
+    )
+    prompts = (OfferedCommand(each.name, each.does, each.takes) for each in session.server_prompts())
+    return (*commands, *prompts)
 
 
 def _help(now: SlashContext, rest: str) -> SlashReply:
     del rest
-    return SlashReply(
-        lines=(*now.session.greeting, *(f"/{name}: {each.summary}" for name, each in SESSION_COMMANDS.items()))
-    )
+    listed = offered_commands(now.agent, now.session, now.rules)
+    return SlashReply(lines=(*now.session.greeting, *(f"/{each.name}: {each.summary}" for each in listed)))
 
 
 def _model(now: SlashContext, rest: str) -> SlashReply:
@@ -71,7 +94,8 @@ def _effort(now: SlashContext, rest: str) -> SlashReply:
 
 
 def _permissions(now: SlashContext, rest: str) -> SlashReply:
-    modes: tuple[Mode, ...] = get_args(Mode)
+    every: tuple[Mode, ...] = get_args(Mode)
+    modes: tuple[Mode, ...] = tuple(each for each in every if each != "yolo" or now.agent.permissions.offered.yolo)
     if not rest:
         return _usage("permissions", f"Now: {now.agent.mode}.", f"Modes: {', '.join(modes)}.")
     mode: Mode | None = next((each for each in modes if each == rest), None)
@@ -100,6 +124,29 @@ def _status(now: SlashContext, rest: str) -> SlashReply:
     )
 
 
+def _can_leave(now: SlashContext) -> bool:
+    return now.rules.leaves
+
+
+def _leave(now: SlashContext, rest: str, *, renew: bool = False) -> SlashReply:
+    del rest
+    if not _can_leave(now):
+        place = now.rules.place
+        raise UsageError(f"The session was not left: {place} opens and closes its sessions itself. Use its commands.")
+    return SlashReply(leave=LeaveRequested(renew=renew))
+
+
+def _can_continue(now: SlashContext) -> bool:
+    return now.agent.recovery.can_resume
+
+
+def _continue(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    if not _can_continue(now):
+        raise UsageError("Nothing to continue: no question is open. Send a prompt.")
+    return SlashReply(command=c.Continue())
+
+
 def _usage(name: str, *chosen: str) -> SlashReply:
     """Return what is chosen now, and what the command is for."""
     return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
@@ -109,22 +156,27 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
     "help": SlashCommand("list the commands", _help),
     "new": SlashCommand(
         "start a new session (this one is saved)",
-        lambda _now, _rest: SlashReply(leave=LeaveRequested(renew=True)),
+        lambda now, rest: _leave(now, rest, renew=True),
+        fits=_can_leave,
     ),
-    "model": SlashCommand("switch model: /model PROVIDER:MODEL", _model),
-    "effort": SlashCommand("set how much the model reasons: /effort LEVEL, or default", _effort),
-    "permissions": SlashCommand("set what runs without asking: /permissions MODE", _permissions),
-    "rename": SlashCommand("set the title of this session: /rename TITLE", _rename),
+    "model": SlashCommand("switch model: /model PROVIDER:MODEL", _model, "PROVIDER:MODEL"),
+    "effort": SlashCommand("set how much the model reasons: /effort LEVEL, or default", _effort, "LEVEL"),
+    "permissions": SlashCommand("set what runs without asking: /permissions MODE", _permissions, "MODE"),
+    "rename": SlashCommand("set the title of this session: /rename TITLE", _rename, "TITLE"),
+    "continue": SlashCommand(
+        "answer the question that is still open, and continue its turn", _continue, fits=_can_continue
+    ),
     "compact": SlashCommand(
         "summarize older messages to free context",
         lambda _now, rest: SlashReply(command=c.Compact(rest), lines=("Compacted.",)),
+        "what the summary should keep",
     ),
     "uncompact": SlashCommand(
         "undo the last compaction",
         lambda _now, _rest: SlashReply(command=c.Uncompact(), lines=("Compaction undone.",)),
     ),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
-    "quit": SlashCommand("quit (the session is saved)", lambda _now, _rest: SlashReply(leave=LeaveRequested())),
+    "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }
 """The commands, by their names."""
 
@@ -132,15 +184,21 @@ SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": 
 """Other names of them."""
 
 
-async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, *, place: str) -> SlashReply:
-    """Return what a slash command wants, typed in `place`.
+def is_known(typed: c.Slash) -> bool:
+    """Return whether there is a command of this name."""
+    return SLASH_ALIASES.get(typed.name, typed.name) in SESSION_COMMANDS
+
+
+async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: HostRules) -> SlashReply:
+    """Return what a slash command wants, typed in the place of the rules.
 
     Raise `UsageError` for an unknown one, or for words that it cannot use.
     """
+    now = SlashContext(agent, session, rules)
     command = SESSION_COMMANDS.get(SLASH_ALIASES.get(typed.name, typed.name))
     if command is None:
-        raise UsageError(f"Unknown command {'/' + typed.name!r} in {place}. See /help.")
-    reply = command.run(SlashContext(agent, session), typed.rest)
+        raise UsageError(f"Unknown command {'/' + typed.name!r} in {rules.place}. See /help.")
+    reply = command.run(now, typed.rest)
     if reply.late is None:
         return reply
     return msgspec.structs.replace(reply, lines=(*reply.lines, await in_daemon(reply.late)))

@@ -12,7 +12,7 @@ def is_slash(text: str) -> bool:
     """Return whether a line is a slash command: not a path, not several lines, not the prompt of a server."""
     name, *_ = text.split(maxsplit=1) or [""]
     server = name.startswith("/mcp__")
-    return name.startswith("/") and "/" not in name[1:] and "\n" not in text and not server
+    return name.startswith("/") and "/" not in name[1:] and "\n" not in text.strip() and not server
 
 
 def interpreted(typed: Typed, *, shell: bool) -> Prompt | Shell | Slash:
@@ -21,6 +21,6 @@ def interpreted(typed: Typed, *, shell: bool) -> Prompt | Shell | Slash:
     if shell and text.startswith("!") and (command := text.lstrip("!").strip()):
         return Shell(command, share=text.startswith("!!"))
     if is_slash(text):
-        name, _, rest = text[1:].strip().partition(" ")
+        name, _, rest = text.strip()[1:].partition(" ")
         return Slash(name, rest.strip())
     return Prompt(text, typed.when)

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.ui.acp.prompt_command import PromptCommand, prompt_command
 from holdfast.ui.acp.prompt_content import PromptBlock, PromptContent, prompt_content
 from holdfast.ui.acp.protocol.json_rpc import RpcError
 from shown_images import png
@@ -80,8 +79,7 @@ def test_what_cannot_be_shown_is_refused(tmp_path: Path, block: dict[str, object
     assert refused.value.code == -32602
 
 
-def test_only_known_commands_are_commands() -> None:
-    assert prompt_command("/compact the tests\n") == PromptCommand("compact", "the tests")
-    assert prompt_command("/uncompact") == PromptCommand("uncompact")
-    for other in ("/usr/bin is full", "/compactor", "say /compact", "/tea"):
-        assert prompt_command(other) is None
+def test_only_what_was_typed_may_be_a_command(tmp_path: Path) -> None:
+    assert content(tmp_path, text("/compact the tests")).is_typed
+    assert content(tmp_path, text("!cat"), link((tmp_path / "a").as_uri())).is_typed
+    assert not content(tmp_path, text("/compact"), resource((tmp_path / "a").as_uri(), text="one")).is_typed

@@ -49,18 +49,28 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
     return answered
 
 
+async def still(screen: HoldfastApp, pilot: Pilot[int]) -> str:
+    """Return what is shown once it changes no more: a prompt grows to its size."""
+    before = ""
+    while before != (before := visible(screen)):
+        await pilot.pause(0.05)
+    return before
+
+
 async def read_through(screen: HoldfastApp, pilot: Pilot[int]) -> str:
     """Return everything that PageDown brings to the screen."""
     detail = screen.approval.query_one(DetailView)
     await until(lambda: detail.virtual_size.height > 1 or not detail.overflows)
-    before = ""
-    while before != (before := visible(screen)):  # the prompt still grows to its size
-        await pilot.pause(0.05)
-    pages = [before]
+    pages = [await still(screen, pilot)]
+    height = detail.size.height
     while (at := detail.scroll_offset.y) < detail.max_scroll_y:
         await pilot.press("pagedown")
         await until(lambda: detail.scroll_offset.y > at)
-        pages.append(visible(screen))
+        pages.append(await still(screen, pilot))
+        if detail.size.height != height:  # it has grown since: lines between the pages were not shown
+            await pilot.press("home")
+            await until(lambda: detail.scroll_offset.y == 0)
+            pages, height = [await still(screen, pilot)], detail.size.height
     return "\n".join(pages)
 
 

@@ -144,9 +144,13 @@ class EditorMethods:
             case "session/prompt":
                 self._prompt(message.id, params)
             case "session/set_mode":
-                self._answer_now(message.id, lambda: self._set_mode(method_params(params, ModeParams)))
+                with self._refusing(message.id):
+                    mode = method_params(params, ModeParams)
+                    self._choose(message.id, mode.session_id, "mode", mode.mode_id, lists=False)
             case "session/set_config_option":
-                self._answer_now(message.id, lambda: self._set_option(method_params(params, OptionParams)))
+                with self._refusing(message.id):
+                    option = method_params(params, OptionParams)
+                    self._choose(message.id, option.session_id, option.config_id, option.value)
             case other:
                 self._connection.refuse(message.id, RpcError(METHOD_NOT_FOUND, f"Method {other!r} is not known."))
 
@@ -299,14 +303,17 @@ class EditorMethods:
             session = self._open_session(prompt.session_id)
             session.submit(request, prompt_content(prompt.prompt, session.root))
 
-    def _set_mode(self, params: ModeParams) -> dict[str, object]:
-        self._open_session(params.session_id).choose("mode", params.mode_id)
-        return {}
+    def _choose(self, request: RequestId, session_id: str, option: str, value: object, *, lists: bool = True) -> None:
+        """Make a choice before any later message is read, and answer once it holds; with `lists`, with all choices."""
+        session = self._open_session(session_id)
+        choosing = session.choose(option, value)
 
-    def _set_option(self, params: OptionParams) -> dict[str, object]:
-        session = self._open_session(params.session_id)
-        session.choose(params.config_id, params.value)
-        return {"configOptions": session.choices().config_options()}
+        async def answer() -> None:
+            await choosing.accepted
+            options = {"configOptions": session.choices().config_options()} if lists else {}
+            self._connection.answer(request, options)
+
+        self._serve_in_task(request, answer)
 
 
 def _auth_methods(abilities: ClientAbilities) -> list[dict[str, object]]:

@@ -1,8 +1,8 @@
-"""One session as a client drives it: prompts, their answers, cancels, questions and choices.
+"""One session in an editor: the protocol's prompts, cancels, answers and choices as commands of the session's host.
 
-How it works. A prompt is registered when it is read, before any task runs. So a cancel that is read after it reaches
-it, also in the same packet: the prompt is journalled, its turn is stopped at once, and the answer is `cancelled`. Each
-prompt has one task. It runs after the task of the previous prompt, and it alone answers the prompt, exactly once.
+How it works. A prompt is submitted when it is read, before any task runs. So a cancel that is read after it reaches it,
+also in the same packet: the host journals the prompt, stops its turn at once, and the answer is `cancelled`. A prompt
+is answered exactly once, when its submission has ended, behind the last update of its turn.
 
 A second prompt stops the first one. Editors let people type at once after a stop, and some send no cancel at all.
 
@@ -23,20 +23,20 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event
 from holdfast.agent.stop_cause import StopCause
-from holdfast.errors import StateError, UsageError
-from holdfast.providers.connect import connect
-from holdfast.providers.model import Model
-from holdfast.providers.registry import split
+from holdfast.errors import StateError
+from holdfast.host import commands as c
+from holdfast.host import events as h
+from holdfast.host.hosted_session import RULES_OF
+from holdfast.host.opening import open_host
+from holdfast.questions import ApprovalAnswer, Question, QuestionRules
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.system.threads import in_daemon
-from holdfast.tools.workspace.images import named_images
+from holdfast.tools.tool import Plan
 from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
 from holdfast.ui.acp.display.session_updates import SessionUpdates, replayed_updates
 from holdfast.ui.acp.display.turn_display import OUTPUT_TAIL, TurnDisplay
-from holdfast.ui.acp.prompt_command import PromptCommand, asks_again, commands_update, prompt_command
 from holdfast.ui.acp.prompt_content import PromptContent
 from holdfast.ui.acp.protocol.client_abilities import ClientAbilities
 from holdfast.ui.acp.protocol.connection import EditorConnection
@@ -47,7 +47,6 @@ from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
 from holdfast.ui.acp.turn_answer import stop_reason
 from holdfast.ui.startup.debug_log_option import debug_log_note
-from holdfast.ui.startup.run_options import RunOptions
 
 _CLIENT = StopCause("user")
 _WAITS = (
@@ -56,12 +55,12 @@ _WAITS = (
 
 
 class _Prompt:
-    """A prompt that has no answer yet. `stop` is the cause to stop it with, None as long as it runs."""
+    """A prompt that has no answer yet."""
 
-    def __init__(self, request: RequestId, content: PromptContent) -> None:
+    def __init__(self, request: RequestId, submission: c.Submission) -> None:
         self.request = request
-        self.content = content
-        self.stop: StopCause | None = None
+        self.submission = submission
+        self.is_cancelled = False
 
 
 class EditorSession:
@@ -80,39 +79,39 @@ class EditorSession:
         self._session = started.session
         self._options = started.options
         self._closing: ExitStack = started.closing
-        self._log = started.log
         self._lists = started.lists
         self._connection = connection
         self._yolo = yolo
         self._refusals = refusals
         self._prompts: list[_Prompt] = []
-        self._last: asyncio.Task[None] | None = None
+        self._question_task: asyncio.Task[None] | None = None
         self._abilities = abilities
+        self._listed: AcpFields = {}
+        self._models = started.options.favourites.usable()[0]
+        self._host = open_host(
+            started.options,
+            started.session,
+            RULES_OF["editor"],
+            log=started.log,
+            offered=QuestionRules(yolo=yolo),
+        )
         self._updates = SessionUpdates(started.session.cwd, live=True, abilities=abilities)
-        self._updates.add_known(record.entry for record in started.session.reading.records)
         self._display = TurnDisplay(
             self._updates,
             notify=self._notify,
-            conversation=lambda: self._agent.conversation,
+            conversation=lambda: self._host.agent.conversation,
             choices=self.choices,
             options=started.options,
         )
-        self._questions = ClientQuestions(
-            self.id,
-            connection,
-            abilities,
-            card=self._card,
-            stop=self.stop,
-        )
-        self._agent = self._new_agent(started.options)
-        self._models = started.options.favourites.usable()[0]
+        self._questions = ClientQuestions(self.id, connection, abilities, card=self._card)
+        self._host.listen(self._show)
 
     # --- opening and closing ------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
         """Settle what an earlier process left open, except a question. A full disk does not prevent reading."""
         try:
-            await self._agent.recover(keep_question=True)
+            await self._host.submit(c.Continue(ask_again=False)).ended
         except StateError as error:
             debug_log_note(str(error))
 
@@ -123,26 +122,33 @@ class EditorSession:
 
     def welcome(self) -> None:
         """Show the state of the opened session: commands, usage. Later updates are shown as they come."""
-        waits = self._agent.recovery.can_resume
-        self._list_commands(waits=waits)
+        self._listed = {}
+        self._list_commands()
         if self._lists is not None:
             self._lists.when_known(self._list_commands)
-        if waits:
+        if self._host.agent.recovery.can_resume:
             self._notify(self._updates.note(_WAITS))
         self._display.opened()
 
-    def _list_commands(self, *, waits: bool | None = None) -> None:
-        open_ = self._agent.recovery.can_resume if waits is None else waits
-        self._notify(commands_update(self._options.prompt_commands(), waits=open_))
+    def _list_commands(self) -> None:
+        """Show the commands, unless the client has this list."""
+        listed: list[AcpFields] = []
+        for each in self._host.slash_commands():
+            hint: AcpFields = {"input": {"hint": each.takes}} if each.takes else {}
+            listed.append({"name": each.name, "description": each.summary, **hint})
+        update: AcpFields = {"sessionUpdate": "available_commands_update", "availableCommands": listed}
+        if update != self._listed:
+            self._listed = update
+            self._notify(update)
 
     async def close(self) -> None:
         """Stop the turn, end all processes and release the session. All prompts are answered first."""
         try:
-            if self._last is not None:
-                await asyncio.wait({self._last})
+            if self._prompts:
+                await asyncio.wait([each.submission.ended for each in self._prompts])
             if self._lists is not None:
                 await self._lists.close(leaving=True)
-            await self._agent.close()
+            await self._host.close()
         finally:
             self._closing.close()
 
@@ -159,105 +165,108 @@ class EditorSession:
     # --- prompts ------------------------------------------------------------------------------------------------
 
     def submit(self, request: RequestId, content: PromptContent) -> None:
-        """Register a prompt. It is answered when its turn has ended. Earlier prompts are stopped."""
-        self.stop(_CLIENT)
-        prompt = _Prompt(request, content)
+        """Submit a prompt. It is answered when its work has ended. Earlier prompts are stopped."""
+        for each in self._prompts:
+            each.is_cancelled = True
+        self._display.begin()
+        images = content.images
+        command = c.Typed(content.text) if content.is_typed else c.Prompt(content.text, images=images)
+        prompt = _Prompt(request, self._host.submit(command))
         self._prompts.append(prompt)
-        self._last = asyncio.create_task(self._answer(prompt, self._last), name="prompt")
+        prompt.submission.ended.add_done_callback(lambda _: self._answer_ended())
 
     def stop(self, cause: StopCause = _CLIENT) -> None:
         """Stop every prompt that was read so far."""
         for prompt in self._prompts:
-            prompt.stop = prompt.stop or cause
-        self._session.toolbox.stop_waiting()
-        self._agent.stop(cause)
+            prompt.is_cancelled = True
+        self._host.submit(c.Stop(cause.cause, cause.detail))
 
     def cancel_request(self, request: RequestId) -> None:
-        """Stop the prompt with this id, if it has no answer yet."""
-        for prompt in self._prompts:
-            if prompt.request == request:
-                prompt.stop = prompt.stop or _CLIENT
-                if prompt is self._prompts[0]:
-                    self._session.toolbox.stop_waiting()
-                    self._agent.stop(_CLIENT)
+        """Stop the prompt with this id, if it has no answer yet. Those before the last one are being stopped."""
+        if self._prompts and self._prompts[-1].request == request:
+            self.stop()
 
-    async def _answer(self, prompt: _Prompt, before: asyncio.Task[None] | None) -> None:
-        """Run the prompt's turn after the one before it, and answer it once."""
-        if before is not None:
-            await asyncio.wait({before})
+    def _answer_ended(self) -> bool:
+        """Answer the prompts whose work has ended, each once. Return whether there were any."""
+        ended = [each for each in self._prompts if each.submission.ended.done()]
+        for prompt in ended:
+            self._prompts.remove(prompt)
+            self._answer(prompt)
+        if ended and not self._prompts:
+            self._display.end()
+        return bool(ended)
+
+    def _answer(self, prompt: _Prompt) -> None:
         refused: list[RpcError] = []
         reason = "end_turn"
-        self._display.begin_turn()
         with self._refusals.to(refused.append):
-            reason = await self._turn(prompt)
-        self._display.end_turn()
-        self._prompts.remove(prompt)
-        if prompt.stop is not None:
+            result = prompt.submission.ended.result()
+            if isinstance(result, e.TurnEnded):
+                reason = self._end_of(result)
+        if prompt.is_cancelled:
             self._connection.answer(prompt.request, {"stopReason": "cancelled"})
         elif refused:
             self._connection.refuse(prompt.request, refused[0])
         else:
             self._connection.answer(prompt.request, {"stopReason": reason})
 
-    async def _turn(self, prompt: _Prompt) -> str:
-        """Run the prompt's turn or command, and return its stop reason."""
-        text, images = prompt.content.text, prompt.content.images
-        command = prompt_command(text)
-        resumes = self._agent.recovery.can_resume and (self._is_repeated(text) or asks_again(command))
-        if command is not None and not resumes:
-            if prompt.stop is None:
-                await self._command(command)
-            return "end_turn"
-        if resumes:
-            turn = asyncio.ensure_future(self._resumed())
-        else:
-            mentioned, wrong = named_images(text, self._session.cwd)
-            for why in wrong:
-                self._display.show(self._updates.note(why, "warning"))
-            if prompt.stop is not None and text.startswith("/mcp__"):
-                return "end_turn"  # the server was not asked
-            written = await self._session.toolbox.expand_prompt(text)
-            turn = asyncio.ensure_future(self._agent.run(written, images=(*images, *mentioned)))
-        await asyncio.sleep(0)  # the turn starts before a stop can reach it
-        if prompt.stop is not None:
-            self._agent.stop(prompt.stop)
-        ended = await turn
+    def _end_of(self, ended: e.TurnEnded) -> str:
+        """Return the stop reason of a turn, or raise `RpcError` if it failed."""
         if ended.reason == "refusal":
             why = f": {ended.detail}" if ended.detail else ""
             self._display.show(self._updates.note(f"The model refused to answer{why.rstrip('.')}."))
         return stop_reason(ended, self._display.fault)
 
-    async def _resumed(self) -> e.TurnEnded:
-        """Ask the open question again, and run its turn to its end."""
-        self._list_commands(waits=False)
-        ended = await self._agent.resume_turn()
-        if ended is None:
-            raise StateError("The open question could not be asked again: its turn is settled. Send a new prompt.")
-        return ended
+    # --- events of the host -------------------------------------------------------------------------------------
 
-    def _is_repeated(self, text: str) -> bool:
-        """Return whether this is the prompt of the turn that is open."""
-        prompts = [entry.text for entry in self._agent.journal.entries() if isinstance(entry, e.PromptAccepted)]
-        return prompts[-1:] == [text]
+    def _show(self, event: h.HostEvent) -> None:
+        match event:
+            case h.Opened(facts=facts):
+                self._updates.add_known(each.entry for each in facts)
+            case h.Busy():
+                self._display.begin_turn()
+            case h.Idle(ended=ended):
+                if not self._answer_ended() and ended is not None:  # of a turn that an ended task began
+                    with self._refusals.to(self._warn):
+                        self._end_of(ended)
+                if not self._prompts:
+                    self._display.end()
+                if self._listed:
+                    self._list_commands()
+            case h.Asked(question=question, plan=plan):
+                self._question_task = asyncio.create_task(self._ask(question, plan), name="question")
+            case h.AskClosed() if self._question_task is not None:
+                self._question_task.cancel()
+                self._question_task = None
+            case h.Lines(submission=number, lines=lines):
+                self._display.show(self._updates.answer("\n".join(lines), f"s{number}"))
+            case h.Warned(message=message) if not any(each.submission.ended.done() for each in self._prompts):
+                self._display.show(self._updates.note(message, "error"))
+            case _ if isinstance(event, Event):
+                self._display.emit(event)
+            case _:
+                pass
 
-    async def _command(self, command: PromptCommand) -> None:
-        match command.name:
-            case "compact":
-                await self._agent.compact(command.words)
-            case "uncompact":
-                await self._agent.uncompact()
-            case "rename":
-                self._agent.rename(command.words)
-            case "continue":
-                raise UsageError("Nothing to continue: no question is open. Send a prompt.")
+    def _warn(self, error: RpcError) -> None:
+        self._display.show(self._updates.note(str(error), "error"))
+
+    async def _ask(self, question: Question, plan: Plan) -> None:
+        """Ask the user, and pass on the answer. A question that the user closes stops the turn."""
+        answer: ApprovalAnswer | None = ApprovalAnswer()
+        with self._refusals.to(lambda _: None):
+            answer = await self._questions.ask(question, plan)
+        if answer is None:
+            self.stop()
+        else:
+            self._host.submit(c.Answer(question.id, answer.choice, answer.words, answer.marked))
 
     # --- choices ------------------------------------------------------------------------------------------------
 
     def choices(self) -> SessionChoices:
         """Return the current choices, and the possible ones."""
-        now = self._agent.conversation
+        now = self._host.agent.conversation
         return SessionChoices(
-            mode=self._agent.mode,
+            mode=self._host.agent.mode,
             model=now.chosen_model,
             effort=now.settings.effort,
             models=self._offered(now.chosen_model),
@@ -269,21 +278,20 @@ class EditorSession:
         choices = self.choices()
         return {"configOptions": choices.config_options(), "modes": choices.mode_state()}
 
-    def choose(self, option: str, value: object) -> None:
+    def choose(self, option: str, value: object) -> c.Submission:
         """Set a choice, from the next request or decision on. Raise `RpcError` if it is not offered."""
         choices = self.choices()
         match option:
             case "mode":
-                self._agent.mode = choices.mode_of(value)
+                return self._host.submit(c.UseMode(choices.mode_of(value)))
             case "model":
                 if not isinstance(value, str):
                     raise RpcError(INVALID_PARAMS, f"Unknown model {value!r} (expected PROVIDER:MODEL).")
-                split(value, self._options.providers)
-                self._agent.use_model(value)
+                return self._host.submit(c.UseModel(value))
             case "thinking":
                 effort = choices.effort_of(value)
-                settings = self._agent.conversation.settings
-                self._agent.use_settings(msgspec.structs.replace(settings, effort=effort))
+                settings = self._host.agent.conversation.settings
+                return self._host.submit(c.UseSettings(msgspec.structs.replace(settings, effort=effort)))
             case _:
                 raise RpcError(INVALID_PARAMS, f"Unknown option {option!r} (expected mode, model or thinking).")
 
@@ -300,28 +308,5 @@ class EditorSession:
         """Return the card of a call; of one that was not shown, as of a session that was not loaded, a new one."""
         if (shown := self._updates.card(call)) is not None:
             return shown
-        part = next((each.part for each in self._agent.conversation.open_calls if each.part.id == call), None)
+        part = next((each.part for each in self._host.agent.conversation.open_calls if each.part.id == call), None)
         return CallCard(part or CallPart(id=call, name="", arguments=""), self._session.cwd, longest=OUTPUT_TAIL)
-
-    # --- the agent ----------------------------------------------------------------------------------------------
-
-    async def _connect(self, name: str) -> Model:
-        aim = await in_daemon(lambda: self._options.endpoint(name))  # the keyring may be slow
-        return await connect(aim, self._options.limits.of(name), log=self._log)
-
-    def _new_agent(self, options: RunOptions) -> Agent:
-        agent = options.new_agent(
-            store=self._session.store,
-            toolbox=self._session.toolbox,
-            project=options.project_of(self._session.cwd),
-            connect=self._connect,
-            emit=self._display.emit,
-            ask=self._questions.ask,
-            reading=self._session.reading,
-            log=self._log,
-        )
-        if options.resumed is not None:
-            if options.arguments.model or not options.resumed.model:
-                agent.use_model(options.model)
-            agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
-        return agent

@@ -68,10 +68,11 @@ PromptBlock = TextBlock | ImageBlock | AudioBlock | LinkBlock | ResourceBlock
 
 
 class PromptContent(msgspec.Struct, frozen=True):
-    """The text and the images of a prompt."""
+    """The text and the images of a prompt. It was typed, so it may be a command, if it has nothing embedded."""
 
     text: str
     images: tuple[Image, ...] = ()
+    is_typed: bool = False
 
 
 def prompt_content(blocks: tuple[PromptBlock, ...], root: Path) -> PromptContent:
@@ -102,7 +103,8 @@ def prompt_content(blocks: tuple[PromptBlock, ...], root: Path) -> PromptContent
         text = "Look at the image." if len(images) == 1 else "Look at the images."
     if not text.strip():
         raise RpcError(INVALID_PARAMS, "The prompt is empty. Say what you want done.")
-    return PromptContent(text, tuple(images))
+    is_typed = all(isinstance(block, TextBlock | LinkBlock) for block in blocks)
+    return PromptContent(text, tuple(images), is_typed)
 
 
 def _joined(texts: list[str]) -> str:

@@ -89,8 +89,11 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
             debug_log_note(f"The session of this run could not be deleted. The next run tries again: {folder}")
 
 
-def session_of(options: RunOptions) -> OpenSession:
-    """Open the session to run in. An unusable model is reported before anything is opened or copied."""
+def session_of(options: RunOptions, *, has_user: bool = False) -> OpenSession:
+    """Open the session to run in, with the tools that need a user if it `has_user`.
+
+    An unusable model is reported before anything is opened or copied.
+    """
     summary = options.resumed
     if not options.model:
         raise UsageError(
@@ -121,7 +124,7 @@ def session_of(options: RunOptions) -> OpenSession:
             cwd=options.cwd,
             model=options.model,
             settings=settings,
-            tools=options.tools_of(options.model, has_user=False),
+            tools=options.tools_of(options.model, has_user=has_user),
             system=options.system,
             instructions=options.instructions,
             remote=options.remote_schemas(),
@@ -130,7 +133,7 @@ def session_of(options: RunOptions) -> OpenSession:
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
     door = fork if options.fork else resume
-    return door(options.catalog, summary, tools=lambda: options.tools_of(options.model, has_user=False))
+    return door(options.catalog, summary, tools=lambda: options.tools_of(options.model, has_user=has_user))
 
 
 def _new_id(options: RunOptions) -> str:

@@ -50,7 +50,7 @@ def _options(arguments: Arguments, environ: Mapping[str, str]) -> RunOptions:
 
 def _run(options: RunOptions) -> tuple[int, bool]:
     """Run one session. Return the exit code, and whether the user wants a new session."""
-    session = session_of(options)
+    session = session_of(options, has_user=True)
     options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, notify=debug_log_note) as log, asyncio.Runner() as runner:

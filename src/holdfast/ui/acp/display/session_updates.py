@@ -148,6 +148,10 @@ class SessionUpdates:
             return {"sessionUpdate": "notice", "severity": severity, "title": printable(text)}
         return _chunk("agent_thought_chunk", message_id, f"{text}\n")
 
+    def answer(self, text: str, message_id: str) -> AcpFields:
+        """Return the answer of holdfast itself to a command of the user."""
+        return _chunk("agent_message_chunk", message_id, f"{text}\n")
+
     def _response(self, entry: e.ResponseEnded) -> Iterator[AcpFields]:
         """Yield the part of a response that was not streamed, and its calls."""
         thought = "".join(part.text for part in entry.parts if isinstance(part, ThinkingPart))

@@ -1,7 +1,7 @@
 """The display of an open session in the client: updates of its turns, its title, its choices and its usage.
 
 Nothing of a turn is shown after the answer to its prompt. Later news, e.g. the outcome of a call that did not end in
-time, is held back until the next prompt, where the model reads it too.
+time, is held back until the next prompt, where the model reads it too, or until a turn begins for an ended task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.token_estimate import Tally
 from holdfast.session.journal import entries as e
-from holdfast.ui.acp.display.call_cards import AcpFields, CallCard
+from holdfast.ui.acp.display.call_cards import AcpFields
 from holdfast.ui.acp.display.session_updates import SessionUpdates
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.startup.run_options import RunOptions
@@ -45,7 +45,7 @@ class TurnDisplay:
         self._options = options
         self.fault: ProviderFault | None = None
         """The fault of the provider that has ended the turn."""
-        self._turn = False  # whether a prompt runs whose updates are shown
+        self._turn = False  # whether a prompt has no answer yet, or a turn runs
         self._pending: list[AcpFields] | None = None  # updates for the next prompt; None: they are dropped
         self._printed: dict[str, str] = {}
         self._tally = Tally()
@@ -57,15 +57,21 @@ class TurnDisplay:
             self.notify(self._usage())
 
     def begin_turn(self) -> None:
-        """Show the updates that were held back, and from now on each one as it comes."""
+        """Show a turn: no fault has ended it yet."""
         self.fault = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Show the updates that were held back, and from now on each one as it comes."""
+        if self._pending is None:
+            return
         self._turn = True
-        pending, self._pending = self._pending or [], []
+        pending, self._pending = self._pending, []
         for update in pending:
             self.notify(update)
 
-    def end_turn(self) -> None:
-        """Hold back updates: the prompt is answered now."""
+    def end(self) -> None:
+        """Hold back updates: every prompt is answered, and nothing runs."""
         self._turn = False
         self._printed.clear()
 
@@ -75,10 +81,6 @@ class TurnDisplay:
             self.notify(update)
         elif self._pending is not None:
             self._pending.append(update)
-
-    def card(self, call: str) -> CallCard | None:
-        """Return the card of a call that was shown."""
-        return self._updates.card(call)
 
     def emit(self, event: Event) -> None:
         """Show an event."""
@@ -113,9 +115,12 @@ class TurnDisplay:
                 pass
 
     def _send_title(self, title: str) -> None:
+        """Show a title at once: a generated one comes behind the answer to the prompt."""
+        if self._pending is None:
+            return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         first = title.strip().partition("\n")[0][:80]
-        self.show({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
+        self.notify({"sessionUpdate": "session_info_update", "title": first, "updatedAt": now})
 
     def _send_choices(self) -> None:
         if self._pending is None:

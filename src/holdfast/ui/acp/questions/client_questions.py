@@ -23,7 +23,7 @@ _UNUSABLE = "The editor gave no usable answer."
 
 
 class ClientQuestions:
-    """The questions of one session. `stop` stops its turn: the user has closed a question."""
+    """The questions of one session."""
 
     def __init__(
         self,
@@ -32,17 +32,15 @@ class ClientQuestions:
         abilities: ClientAbilities,
         *,
         card: Callable[[str], CallCard],
-        stop: Callable[[], None],
     ) -> None:
         self._session = session
         self._connection = connection
         self._abilities = abilities
         self._card = card
-        self._stop = stop
         self._pages = 0
 
-    async def ask(self, question: Question, plan: Plan) -> ApprovalAnswer:
-        """Ask the user. A question that the user closes stops the turn."""
+    async def ask(self, question: Question, plan: Plan) -> ApprovalAnswer | None:
+        """Ask the user. Return None if the user closed the question."""
         if plan.question is not None and plan.question.url and self._abilities.addresses:
             return await self._ask_with_address(question, plan.question)
         if plan.question is not None and self._abilities.forms:
@@ -51,11 +49,10 @@ class ClientQuestions:
         marked: list[ChoiceName] = []
         while True:
             choice = await self._choose(plan, question, marked)
-            if isinstance(choice, ApprovalAnswer):
+            if not isinstance(choice, AnswerChoice):
                 return choice
             if choice.name == "own":
-                self._stop()
-                return ApprovalAnswer()
+                return None
             if not (question.several and choice.option):
                 return choice.answer(marked=tuple(marked))
             if choice.name in marked:
@@ -63,8 +60,10 @@ class ClientQuestions:
             else:
                 marked.append(choice.name)
 
-    async def _choose(self, plan: Plan, question: Question, marked: list[ChoiceName]) -> AnswerChoice | ApprovalAnswer:
-        """Return the user's choice, or a denial if the user made none."""
+    async def _choose(
+        self, plan: Plan, question: Question, marked: list[ChoiceName]
+    ) -> AnswerChoice | ApprovalAnswer | None:
+        """Return the user's choice, a denial if it is not usable, None if the user closed the question."""
         params: AcpFields = {
             "sessionId": self._session,
             "toolCall": self._card(question.call).approval_update(plan, question.warnings),
@@ -75,13 +74,12 @@ class ClientQuestions:
                 case None:
                     continue
                 case "cancelled":
-                    self._stop()
-                    return ApprovalAnswer()
+                    return None
                 case choice:
                     return choice
         return ApprovalAnswer(words=_UNUSABLE)
 
-    async def _ask_with_address(self, question: Question, user_question: UserQuestion) -> ApprovalAnswer:
+    async def _ask_with_address(self, question: Question, user_question: UserQuestion) -> ApprovalAnswer | None:
         """Have the client show the address of a page. The client opens it if the user agrees."""
         from holdfast.tools.mcp.form_fields import USER_OPENS
 
@@ -104,19 +102,17 @@ class ClientQuestions:
                 case "decline":
                     return ApprovalAnswer()
                 case "cancel":
-                    self._stop()
-                    return ApprovalAnswer()
+                    return None
         return ApprovalAnswer(words=_UNUSABLE)
 
-    async def _ask_with_form(self, question: Question, text: str) -> ApprovalAnswer:
+    async def _ask_with_form(self, question: Question, text: str) -> ApprovalAnswer | None:
         for _ in range(_ATTEMPTS):
             form = await self._form(text, question_form(question), question.call)
             match form:
                 case FilledForm(action="decline"):
                     return ApprovalAnswer()
                 case FilledForm(action="cancel"):
-                    self._stop()
-                    return ApprovalAnswer()
+                    return None
                 case FilledForm() if (answer := form_answer(form, question)) is not None:
                     return answer
                 case _:
