@@ -10,11 +10,13 @@ from pathlib import Path
 from agent_harness import Rig, opened
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
+from holdfast.agent.seam import AfterTurn
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import ToolFailed
 from holdfast.host.events import HostEvent, Opened
 from holdfast.host.hosted_session import RULES_OF, HostedSession, HostRules
 from holdfast.host.session_host import SessionHost
+from holdfast.host.wake import Wake
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import Entry
 from holdfast.session.journal.store import MemoryStore, Store
@@ -92,6 +94,7 @@ class HostRig:
     rules: HostRules = RULES_OF["screen"]
     store: Store = field(default_factory=MemoryStore)
     wake: bool = False
+    after_turn: tuple[AfterTurn, ...] = ()
     servers: FakeServers = field(default_factory=FakeServers)
     client: Client = field(default_factory=Client)
 
@@ -102,7 +105,8 @@ class HostRig:
         if self.store.length == 0:
             self.store.append([opened()], expected=0)
         hosted = HostedSession(id="rig", cwd=Path("/"), toolbox=self.servers, reading=self.store.read())
-        self.host = SessionHost(hosted, self.rules, new_agent=new_agent, wake=self.wake)
+        after_turn = (*self.after_turn, *((Wake(),) if self.wake and self.rules.wake else ()))
+        self.host = SessionHost(hosted, self.rules, new_agent=new_agent, after_turn=after_turn)
         self.host.listen(self.client.events.append)
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 from editor_client import Editor
 from launching import World
 
-from holdfast.host.session_host import WAKE_PROMPT
 from holdfast.host.slash_commands import SESSION_COMMANDS
+from holdfast.host.wake import WAKE_PROMPT
 from holdfast.session.journal.entries import ModeChanged, PromptAccepted, ShellEnded, Titled, TurnEnded
 from holdfast.testing.script import Call, Hold, Say
 from polling import eventually

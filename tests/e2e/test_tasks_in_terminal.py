@@ -10,7 +10,7 @@ from launching import CONFIG, World, bash
 from terminal import Key
 from test_terminal import screen
 
-from holdfast.host.session_host import WAKE_PROMPT
+from holdfast.host.wake import WAKE_PROMPT
 from holdfast.session.journal.entries import PromptAccepted
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.testing.script import Call, Hold, Say

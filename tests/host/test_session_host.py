@@ -13,7 +13,7 @@ from holdfast.errors import StorageFailed, ToolFailed, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.hosted_session import RULES_OF, Surface
-from holdfast.host.session_host import WAKE_PROMPT
+from holdfast.host.wake import WAKE_PROMPT
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import MemoryStore
 from holdfast.session.journal.tasks import TaskEnded

@@ -76,6 +76,31 @@ AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
 InstructionSource = Callable[[], Sequence[Instruction]]
 """`instructions`: returns the files that apply now. Called on a thread; never raises. The first with a path counts."""
 
+
+class NextPrompt(msgspec.Struct, frozen=True):
+    """A prompt that no user has typed, with its `cause` (`PROMPT_CAUSES`)."""
+
+    text: str
+    cause: str
+
+
+class AfterTurn(Protocol):
+    """`after_turn`: begins one more turn once nothing runs, or leaves it at that. Nothing in it waits.
+
+    `due` is whether it may have a prompt: it is asked when nothing runs, and behind a turn that has finished.
+    """
+
+    due: bool
+
+    def hear(self, entry: e.Entry) -> bool:
+        """Hear an entry, which is durable; return whether it makes this step due."""
+        ...
+
+    def next_prompt(self, conversation: Conversation) -> NextPrompt | None:
+        """Return the prompt of the next turn, None if there is nothing to begin; it is not `due` any more."""
+        ...
+
+
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event
+from holdfast.agent.seam import AfterTurn
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.host.hosted_session import HostedSession, HostRules
@@ -81,7 +82,12 @@ def open_host(
         greeting=greeting,
         server_prompts=options.prompt_commands,
     )
-    host = SessionHost(hosted, rules, new_agent=new_agent, title=title, wake=options.config.wake)
+    after_turn: tuple[AfterTurn, ...] = ()
+    if options.config.wake and rules.wake:
+        from holdfast.host.wake import Wake
+
+        after_turn = (Wake(),)
+    host = SessionHost(hosted, rules, new_agent=new_agent, title=title, after_turn=after_turn)
     return host
 
 

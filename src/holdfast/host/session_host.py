@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, get_args
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
+from holdfast.agent.seam import AfterTurn, NextPrompt
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import HoldfastError, UsageError
@@ -37,7 +38,6 @@ from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.session.journal.tasks import TaskEnded
 from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
     from holdfast.host.slash_commands import OfferedCommand
 
-
-WAKE_PROMPT = "[holdfast: a background task has ended. The user has not typed anything.]"
-"""The prompt of a turn that an ended task began (`wake` in the config); the note about the task precedes it."""
 
 LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
 """Causes of an end after which no further turn can run."""
@@ -64,9 +61,12 @@ class SessionHost:
         *,
         new_agent: Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent],
         title: GeneratedTitle | None = None,
-        wake: bool = False,
+        after_turn: tuple[AfterTurn, ...] = (),
     ) -> None:
-        """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent; `wake` is the setting."""
+        """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent.
+
+        The first of `after_turn` that has a prompt when nothing runs begins the next turn.
+        """
         self.session = session
         self.rules = rules
         self._clients: list[Callable[[h.HostEvent], None]] = []
@@ -87,8 +87,7 @@ class SessionHost:
         self._closing: asyncio.Task[None] | None = None
         self._is_over = False
         self._title = title
-        self._wake = wake and rules.wake
-        self._task_over = False  # a task has ended of which the model may not have read
+        self._after_turn = after_turn
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -150,16 +149,17 @@ class SessionHost:
                 self._starting = None
             case Fact(entry=e.PromptAccepted() | e.Rewound() | e.Uncompacted() | e.Compacted()) if turn is not None:
                 self._accept(turn)
-            case Fact(entry=TaskEnded(outcome=outcome)) if self._wake and outcome != "interrupted":
-                self._task_over = True
-                self._wake_up()
             case _:
                 pass
+        if isinstance(event, Fact):
+            heard = [step.hear(event.entry) for step in self._after_turn]  # each of them hears it
+            if any(heard):
+                self._begin_due()
 
-    def _wake_up(self) -> None:
-        """Begin a turn for a task that has ended, unless one runs: that reads of it, or this is called behind it."""
-        if self._task_over and self._closing is None:
-            self._take(c.Prompt(WAKE_PROMPT, "later", mentions=False), by_host=True)
+    def _begin_due(self) -> None:
+        """Begin the turn that a step of `after_turn` wants, unless one runs: then this is called behind it."""
+        if self._closing is None and any(step.due for step in self._after_turn):
+            self._take(c.Prompt("", "later", mentions=False), by_host=True)
 
     # --- submissions ----------------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class SessionHost:
             self._turn = None
             self._end_queued(result)
             if isinstance(result, e.TurnEnded) and result.cause == "finished":
-                self._wake_up()
+                self._begin_due()
         if submission in self._running:
             self._running.remove(submission)
             if not self._running:
@@ -329,7 +329,7 @@ class SessionHost:
         Except for the prompt of a server, nothing is awaited before the journal, so that a reader that left stops the
         turn before its first request.
         """
-        agent = self.agent
+        agent, cause = self.agent, ""
         if self._repeats(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
         if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
@@ -345,12 +345,11 @@ class SessionHost:
             takes_messages = await agent.wait_for_turn()
             if self._closing is not None:
                 raise _closed()
-            if submission.by_host and takes_messages:
-                return None
             if submission.by_host:
-                self._task_over = False
-                if not agent.conversation.unreported_tasks:
+                following = None if takes_messages else self._next_prompt()
+                if following is None:
                     return None
+                written, cause = following.text, following.cause
             if self._turn is None:
                 break
             after_stop = agent.stopping and not self._is_stopped(submission)
@@ -362,8 +361,12 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        cause = "wake" if submission.by_host else ""
         return await self._with_session(submission, lambda: self._run_turns(written, images, cause))
+
+    def _next_prompt(self) -> NextPrompt | None:
+        """Return what the first step of `after_turn` begins that has something to begin."""
+        prompts = (step.next_prompt(self.agent.conversation) for step in self._after_turn if step.due)
+        return next((prompt for prompt in prompts if prompt is not None), None)
 
     def _repeats(self, prompt: c.Prompt) -> bool:
         """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""

@@ -80,7 +80,7 @@ class TaskCommands:
         is_open = False  # whether a task has ended of which the model may not have read
 
         async def wake() -> None:
-            from holdfast.host.session_host import WAKE_PROMPT
+            from holdfast.host.wake import WAKE_PROMPT
 
             nonlocal is_open
             agent = self._agent()
