@@ -18,19 +18,25 @@ class AuthorToolbox(LocalToolbox):
     """The tools of this machine that are `named`, None for the default ones, and `own` tools."""
 
     def __init__(
-        self, cwd: Path, session_folder: Path, *, named: frozenset[str] | None, own: Mapping[str, Tool], model: str = ""
+        self,
+        cwd: Path,
+        session_folder: Path,
+        *,
+        named: frozenset[str] | None,
+        authored: Mapping[str, Tool],
+        model: str = "",
     ) -> None:
         super().__init__(
             cwd,
             session_folder,
             declared=chosen_tools(model) if named is None else named,
-            remote=tuple(each.schema for each in own.values()),
+            remote=tuple(each.schema for each in authored.values()),
         )
-        self._own = own
+        self._authored = authored
         self._in_folder = named is None or bool(named)
 
     def _remote_tools(self) -> Mapping[str, Tool]:
-        return self._own
+        return self._authored
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return the tools that the program has now."""
@@ -55,7 +61,7 @@ def split_tools(tools: object) -> tuple[frozenset[str] | None, dict[str, Tool]]:
 
     builtin = {each.name for each in DECLARATIONS}
     named: set[str] = set()
-    own: dict[str, Tool] = {}
+    authored: dict[str, Tool] = {}
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise UsageError(f"tools={tools!r} is not a list of tools. Write tools=[{tools}].")
     for each in cast("Iterable[object]", tools):
@@ -66,13 +72,13 @@ def split_tools(tools: object) -> tuple[frozenset[str] | None, dict[str, Tool]]:
                 )
             named.add(each)
             continue
-        made = _tool_of(each)
-        name = made.schema.name
-        if name in own or name in builtin:
+        author_tool = _tool_of(each)
+        name = author_tool.schema.name
+        if name in authored or name in builtin:
             whose = "holdfast's own" if name in builtin else "another"
             raise UsageError(f"Tool {name!r} has the name of {whose} tool. Rename the function.")
-        own[name] = made
-    return (frozenset(named) if named or own else None), own
+        authored[name] = author_tool
+    return (frozenset(named) if named or authored else None), authored
 
 
 def _tool_of(value: object) -> Tool:

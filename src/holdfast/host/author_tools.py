@@ -169,10 +169,12 @@ def _arguments(function: Callable[..., object], name: str) -> type[msgspec.Struc
         else:
             fields.append((each.name, hints[each.name], _default(cast("object", each.default))))
     try:
-        made = msgspec.defstruct(name, cast("list[str]", fields), frozen=True, kw_only=True, forbid_unknown_fields=True)
+        struct = msgspec.defstruct(
+            name, cast("list[str]", fields), frozen=True, kw_only=True, forbid_unknown_fields=True
+        )
     except TypeError as error:
         raise UsageError(f"Tool {name!r} cannot be described to a model: {error}.") from error
-    return made
+    return struct
 
 
 def _default(value: object) -> object:

@@ -19,7 +19,7 @@ from holdfast.config.settings import provider_limits, read_config
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.host.author_toolbox import AuthorToolbox
 from holdfast.host.hosted_session import RULES_OF, HostedSession
-from holdfast.host.library_session import SessionPlan
+from holdfast.host.library_plan import SessionPlan
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
@@ -123,7 +123,7 @@ def _prepared(plan: SessionPlan, folder: Path, store: SqliteStore) -> tuple[Auth
             f"Session {folder.name!r} works in {str(cwd)!r}, but cwd={str(plan.cwd)!r} was given. Leave out cwd=, or "
             "open another session."
         )
-    toolbox = AuthorToolbox(cwd, folder, named=plan.named, own=plan.own, model=plan.model)
+    toolbox = AuthorToolbox(cwd, folder, named=plan.named, authored=plan.authored, model=plan.model)
     if opened is None:
         opened = _first_entry(plan, folder.name, toolbox)
         store.append([opened], expected=store.length)

@@ -21,22 +21,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
-import msgspec
-
 from holdfast.agent.events import LiveText
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.author_toolbox import split_tools
+from holdfast.host.library_plan import Ask, SessionPlan
 from holdfast.host.session_host import SessionHost
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
-from holdfast.tools.tool import Tool
-
-Ask = Callable[[Question], "str | ApprovalAnswer | Awaitable[str | ApprovalAnswer]"]
-"""Answers a question with the name of one of its choices; a sync function runs on a thread."""
 
 
 class PromptFailed(HoldfastError):
@@ -45,22 +40,6 @@ class PromptFailed(HoldfastError):
     def __init__(self, message: str, *, ended: TurnEnded) -> None:
         super().__init__(message)
         self.ended = ended
-
-
-class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is opened with, checked: nothing was opened yet."""
-
-    model: str
-    folder: Path | None
-    resume: str
-    named: frozenset[str] | None
-    own: dict[str, Tool]
-    ask: Ask | None
-    mode: Mode
-    cwd: Path
-    cwd_given: bool
-    name: str
-    system: str
 
 
 def open_session(  # noqa: PLR0913 - the one call with everything a session can be given
@@ -92,7 +71,7 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():
             raise UsageError(f"{argument}= is empty. Name a session, or leave it out.")
-    named, own = split_tools(tools)
+    named, authored = split_tools(tools)
     default = "" if named is None or named else f"You are {name}. Use your tools to do what the user asks."
     return Session(
         SessionPlan(
@@ -100,7 +79,7 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
             folder=None if session is None else Path(session).absolute(),
             resume=resume or "",
             named=named,
-            own=own,
+            authored=authored,
             ask=ask,
             mode=mode,
             cwd=Path(cwd).absolute(),
@@ -121,7 +100,7 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._readers: list[asyncio.Queue[h.HostEvent | None]] = []
-        self._asking: asyncio.Task[ApprovalAnswer] | None = None
+        self._question_task: asyncio.Task[ApprovalAnswer] | None = None
         self._fault: BaseException | None = None  # of the author's `ask`
 
     async def __aenter__(self) -> Self:
@@ -221,18 +200,18 @@ class Session:
             reader.put_nowait(event)
         if isinstance(event, h.Asked) and self._plan.ask is not None:
             question = event.question
-            self._asking = asyncio.ensure_future(_answered(self._plan.ask, question))
-            self._asking.add_done_callback(lambda asking: self._asked(question, asking))
-        elif isinstance(event, h.AskClosed) and self._asking is not None:
-            self._asking.cancel()
+            self._question_task = asyncio.ensure_future(_answered(self._plan.ask, question))
+            self._question_task.add_done_callback(lambda task: self._pass_answer(question, task))
+        elif isinstance(event, h.AskClosed) and self._question_task is not None:
+            self._question_task.cancel()
 
-    def _asked(self, question: Question, asking: asyncio.Task[ApprovalAnswer]) -> None:
+    def _pass_answer(self, question: Question, task: asyncio.Task[ApprovalAnswer]) -> None:
         """Answer with what the program returned. A mistake of it allows nothing, and `prompt` raises it."""
-        if asking.cancelled():  # the question was closed
+        if task.cancelled():  # the question was closed
             return
         answer = ApprovalAnswer()
-        if (fault := asking.exception()) is None:
-            answer = asking.result()
+        if (fault := task.exception()) is None:
+            answer = task.result()
         else:
             self._fault = fault
             self.submit(c.Stop())
