@@ -24,13 +24,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
+from holdfast.agent.turn.parked_turn import park
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
@@ -38,7 +39,7 @@ from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.tasks import TaskEnded
-from holdfast.tool_calls import Image
+from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
@@ -125,6 +126,21 @@ class SessionHost:
             conversation=conversation,
         )
 
+    @property
+    def busy(self) -> bool:
+        """Return whether something runs that `Stop` ends."""
+        return bool(self._running)
+
+    @property
+    def open_question(self) -> Question | None:
+        """Return the question that waits for an answer, None if there is none."""
+        return None if self._question is None or self._question[1].done() else self._question[0].question
+
+    @property
+    def needs_time(self) -> bool:
+        """Return whether an idle session has work that its end would lose: a background task, or the title."""
+        return self.agent.conversation.open_tasks != () or (self._title is not None and self._title.running)
+
     def _send(self, event: h.HostEvent) -> None:
         if not self._clients and not self._is_over and not isinstance(event, Fact):
             self._early.append(event)
@@ -172,9 +188,13 @@ class SessionHost:
                 self._done(submission)
             case c.Answer():
                 self._answer(submission, command)
-            case c.UseMode(mode=mode):
-                self.agent.mode = mode
-                self._done(submission)
+            case c.UseMode():
+                try:
+                    self._change(command)
+                except UsageError as error:
+                    self._refuse(submission, error)
+                else:
+                    self._done(submission)
             case _:
                 if isinstance(command, c.Prompt) and self.rules.second == "stop" and not by_host:
                     self._stop_until(submission.number - 1, StopCause("user"))
@@ -249,8 +269,8 @@ class SessionHost:
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
         if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
-            why = "It was answered, or its turn has ended."
-            self._refuse(submission, UsageError(f"Question {command.question!r} is not open. {why}"))
+            why = f"There is no open question {command.question!r}: it was answered, or its turn has ended."
+            self._refuse(submission, UsageError(f"{why} Look at the session."))
             return
         question, answered = self._question
         answer = ApprovalAnswer(command.choice, command.words, command.marked)
@@ -344,11 +364,11 @@ class SessionHost:
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
         cause = "wake" if submission.by_host else ""
-        return await self._with_session(submission, lambda: self._run_turns(written, images, cause))
+        return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
+    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str, prompt_id: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images, cause=cause)
+        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt_id)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)
@@ -461,6 +481,9 @@ class SessionHost:
             case c.UseSettings(settings=settings):
                 agent.use_settings(settings)
             case c.UseMode(mode=mode):
+                if mode == "yolo" and not agent.permissions.offered.yolo:
+                    offered = ", ".join(each for each in get_args(Mode) if each != mode)
+                    raise UsageError(f"Mode {mode!r} is not offered (expected one of {offered}).")
                 agent.mode = mode
             case c.Rename(title=title):
                 agent.rename(title)
@@ -483,6 +506,16 @@ class SessionHost:
         return await self.agent.tasks.end(within, by)
 
     # --- the end ----------------------------------------------------------------------------------------------------
+
+    async def park(self) -> bool:
+        """Close the session if its turn only waits for the user, and return whether it did. Nothing is settled.
+
+        Another process asks again with `Continue`. Nothing happens while commands wait, or while anything else runs.
+        """
+        if self._waiting or self._closing is not None or self.open_question is None or not park(self.agent):
+            return False
+        await self.close()
+        return True
 
     async def close(self) -> None:
         """Stop everything, end the tools' processes, release the session. What still waits is refused."""

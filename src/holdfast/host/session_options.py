@@ -14,6 +14,7 @@ from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Config, Limits
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
+from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.store import Reading, Store
@@ -85,6 +86,7 @@ class SessionOptions(Protocol):
         emit: Callable[[Event], None],
         ask: ApprovalPrompt | None,
         reading: Reading,
+        offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
     ) -> Agent:
         """Return an agent for a session."""

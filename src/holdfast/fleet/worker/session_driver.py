@@ -238,7 +238,10 @@ class SessionDriver:
             return False
         if not self._draining and time.monotonic() < self._question_since + after:
             return False
-        return await park(self._agent)
+        if not park(self._agent):
+            return False
+        await self._agent.close()
+        return True
 
     def _resume_turn(self) -> None:
         """Resume a turn whose question was open when the previous holder parked it or died."""
