@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from holdfast.fleet.worker.inbox_approvals import InboxApprovals
 
 from holdfast.errors import UsageError
 from holdfast.fleet.record import InboxRow
-from holdfast.fleet.worker.inbox_approvals import InboxApprovals
 from holdfast.questions import ALL_ANSWERS, ApprovalAnswer, ChoiceName, QuestionRules
 from holdfast.tool_calls import Confined
 from holdfast.tools.approval.question import question_of

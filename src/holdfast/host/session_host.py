@@ -139,7 +139,12 @@ class SessionHost:
     @property
     def needs_time(self) -> bool:
         """Return whether an idle session has work that its end would lose: a background task, or the title."""
-        return self.agent.conversation.open_tasks != () or (self._title is not None and self._title.running)
+        return self.agent.conversation.open_tasks != () or self.writes_title
+
+    @property
+    def writes_title(self) -> bool:
+        """Return whether the title of the session is being written."""
+        return self._title is not None and self._title.running
 
     def _send(self, event: h.HostEvent) -> None:
         if not self._clients and not self._is_over and not isinstance(event, Fact):
