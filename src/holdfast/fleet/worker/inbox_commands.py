@@ -51,8 +51,7 @@ def command_of(row: InboxRow, name: str) -> c.Command:  # noqa: PLR0911 - a line
             case "recall":
                 return c.Recall(str(body["id"]))
     except msgspec.ValidationError as error:
-        what = {"answer": "an answer", "mode": "a mode"}.get(row.kind, "a message")
-        raise UsageError(f"Body of {what} is invalid: {error}. Correct it, and send it again.") from error
+        raise UsageError(f"Body of the {row.kind!r} is invalid: {error}. Correct it, and send it again.") from error
 
 
 class InboxCommands:

@@ -36,7 +36,7 @@ Emit = Callable[[str, Event], None]
 """Receives each event of each session, with the session's id."""
 
 
-class FleetSession(msgspec.Struct, frozen=True, kw_only=True):
+class PlacedSession(msgspec.Struct, frozen=True, kw_only=True):
     """A session of a fleet that this worker has open in its place."""
 
     id: str
@@ -93,7 +93,9 @@ class SessionAgents:
 
         host = open_host(
             options,
-            FleetSession(id=held_session.id, cwd=place.cwd, store=held_session.store, toolbox=toolbox, reading=reading),
+            PlacedSession(
+                id=held_session.id, cwd=place.cwd, store=held_session.store, toolbox=toolbox, reading=reading
+            ),
             RULES_OF["fleet"],
             log=None,
             offered=QuestionRules(project=False),  # the folder is on one of many machines

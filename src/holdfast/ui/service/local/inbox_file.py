@@ -219,7 +219,7 @@ class InboxFile:
         with self._lock:
             return self._rows("WHERE session = ? AND done IS NULL ORDER BY id", (session,))
 
-    def taken(self, session: str) -> frozenset[int]:
+    def used_seqs(self, session: str) -> frozenset[int]:
         """Return the positions of the entries that rows of a session became."""
         with self._lock:
             found = self._execute("SELECT seq FROM inbox WHERE session = ? AND seq IS NOT NULL", (session,)).rows

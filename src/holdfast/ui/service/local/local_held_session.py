@@ -115,10 +115,10 @@ class LocalHeldSession:
                     answered.setdefault(call, record.seq)
                 case _:
                     pass
-        taken = self._inbox.taken(self.id)
+        used_seqs = self._inbox.used_seqs(self.id)
         for each in self._inbox.waiting(self.id):
             seq = found.get(each.name)
             if each.row.kind == "answer":
                 seq = answered.pop(str(each.row.body.get("question")), None)  # one answer counts
-            if seq is not None and seq not in taken:
+            if seq is not None and seq not in used_seqs:
                 self._inbox.done(each.row.id, seq=seq)
