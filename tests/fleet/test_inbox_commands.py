@@ -68,7 +68,7 @@ def test_marks_are_options() -> None:
         (answered(planned(levels=()), {"choice": "once", "marked": ["once"]}))
 
 
-async def test_of_ten_rows_that_answer_one_question_one_counts_and_the_others_are_told() -> None:
+async def test_of_ten_rows_that_answer_one_question_one_counts_and_the_others_are_refused() -> None:
     driving = Driving((Call("work", {"name": "x"}),), (Say("done"),))
     driving.record.ask("prompt", text="go")
     assert await driving.run() == "released"

@@ -274,8 +274,11 @@ class SessionHost:
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
         if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
-            why = f"There is no open question {command.question!r}: it was answered, or its turn has ended."
-            self._refuse(submission, UsageError(f"{why} Look at the session."))
+            error = UsageError(
+                f"There is no open question {command.question!r}: it was answered, or its turn has ended. "
+                "Look at the session."
+            )
+            self._refuse(submission, error)
             return
         question, answered = self._question
         answer = ApprovalAnswer(command.choice, command.words, command.marked)
