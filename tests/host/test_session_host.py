@@ -301,7 +301,7 @@ async def test_the_first_answer_wins_and_one_that_was_not_offered_is_refused() -
     first = rig.host.submit(c.Answer(asked.question.id, "once"))
     second = rig.host.submit(c.Answer(asked.question.id, "no", "never"))
     await first.accepted
-    with pytest.raises(UsageError, match="not open"):
+    with pytest.raises(UsageError, match="no open question"):
         await second.accepted
     await turn.ended
     assert [each.outcome for each in rig.entries if isinstance(each, e.CallEnded)] == ["ok"]

@@ -94,6 +94,11 @@ class GeneratedTitle:
     def _notify(self, why: str) -> None:
         self._emit(CheckFinding(f"No title from {self._model!r}: {why} The first prompt is the title."))
 
+    @property
+    def running(self) -> bool:
+        """Return whether the title is being written."""
+        return self._task is not None and not self._task.done()
+
     async def end(self) -> None:
         """Stop the request, if one runs, and close its connection: within twice `drop_wait`. Raise what it raised."""
         if self._task is not None and self._stop is not None:

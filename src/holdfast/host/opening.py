@@ -5,47 +5,67 @@ from __future__ import annotations
 import gc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event
 from holdfast.agent.seam import AfterTurn
-from holdfast.agent.sessions import OpenSession
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.questions import ALL_ANSWERS, QuestionRules
+from holdfast.session.journal.store import Reading, Store
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Toolbox
 
 if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.generated_title import GeneratedTitle
     from holdfast.host.session_options import SessionOptions
+    from holdfast.tools.toolbox import LocalToolbox
 
 
-def open_host(
+class OpenedSession(Protocol):
+    """A session that is open here, wherever its journal is: its tools work in `cwd`, `reading` is its journal."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def cwd(self) -> Path: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def toolbox(self) -> LocalToolbox: ...
+    @property
+    def reading(self) -> Reading: ...
+
+
+def open_host(  # noqa: PLR0913 - what the surfaces differ in
     options: SessionOptions,
-    session: OpenSession,
+    session: OpenedSession,
     rules: HostRules,
     *,
     log: Log | None,
     greeting: tuple[str, ...] = (),
     offered: QuestionRules = ALL_ANSWERS,
+    keeps_own: bool = False,
+    toolbox: Toolbox | None = None,
 ) -> SessionHost:
     """Return the host of an open session, whose tools are prepared. `greeting` are the first lines of /help.
 
-    A resumed session continues with its own model and settings, unless the run names others. `offered` are the answers
-    that a question may offer, and the modes that may be chosen.
+    A resumed session continues with its own model and settings, unless the run names others; with `keeps_own` also
+    then. `offered` are the answers that a question may offer, and the modes that may be chosen. `toolbox` is the
+    agent's, if it is not the session's.
     """
     connect_model = connector(options, log)
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
             store=session.store,
-            toolbox=session.toolbox,
+            toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
             emit=emit,
@@ -55,9 +75,10 @@ def open_host(
             log=log,
         )
         if options.resumed is not None:
-            if options.model_chosen or not options.resumed.model:
+            if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
                 agent.use_model(options.model)
-            agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
+            if not keeps_own:
+                agent.use_settings(options.chosen_settings.over(agent.conversation.settings))
         return agent
 
     title: GeneratedTitle | None = None

@@ -32,6 +32,7 @@ from holdfast.agent.events import CheckFinding, Event, Fact
 from holdfast.agent.seam import AfterTurn, NextPrompt
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
+from holdfast.agent.turn.parked_turn import park
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
@@ -124,6 +125,26 @@ class SessionHost:
             facts=tuple(Fact(each.seq, each.entry) for each in records if each.seq <= self._seq),
             conversation=conversation,
         )
+
+    @property
+    def busy(self) -> bool:
+        """Return whether something runs that `Stop` ends."""
+        return bool(self._running)
+
+    @property
+    def open_question(self) -> Question | None:
+        """Return the question that waits for an answer, None if there is none."""
+        return None if self._question is None or self._question[1].done() else self._question[0].question
+
+    @property
+    def needs_time(self) -> bool:
+        """Return whether an idle session has work that its end would lose: a background task, or the title."""
+        return self.agent.conversation.open_tasks != () or self.writes_title
+
+    @property
+    def writes_title(self) -> bool:
+        """Return whether the title of the session is being written."""
+        return self._title is not None and self._title.running
 
     def slash_commands(self) -> tuple[OfferedCommand, ...]:
         """Return the slash commands that a `Typed` line may be now, and the prompts of servers."""
@@ -260,8 +281,11 @@ class SessionHost:
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
         if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
-            why = "It was answered, or its turn has ended."
-            self._refuse(submission, UsageError(f"Question {command.question!r} is not open. {why}"))
+            error = UsageError(
+                f"There is no open question {command.question!r}: it was answered, or its turn has ended. "
+                "Look at the session."
+            )
+            self._refuse(submission, error)
             return
         question, answered = self._question
         answer = ApprovalAnswer(command.choice, command.words, command.marked)
@@ -361,7 +385,7 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        return await self._with_session(submission, lambda: self._run_turns(written, images, cause))
+        return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
 
     def _next_prompt(self) -> NextPrompt | None:
         """Return what the first step of `after_turn` begins that has something to begin."""
@@ -375,9 +399,9 @@ class SessionHost:
         prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
         return prompts[-1:] == [prompt.text]
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
+    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str, prompt_id: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images, cause=cause)
+        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt_id)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)
@@ -519,6 +543,16 @@ class SessionHost:
         return await self.agent.tasks.end(within, by)
 
     # --- the end ----------------------------------------------------------------------------------------------------
+
+    async def park(self) -> bool:
+        """Close the session if its turn only waits for the user, and return whether it did. Nothing is settled.
+
+        Another process asks again with `Continue`. Nothing happens while commands wait, or while anything else runs.
+        """
+        if self._waiting or self._closing is not None or self.open_question is None or not park(self.agent):
+            return False
+        await self.close()
+        return True
 
     async def close(self) -> None:
         """Stop everything, end the tools' processes, release the session. What still waits is refused."""

@@ -36,9 +36,10 @@ async def test_a_parked_turn_has_no_end_and_resumes_when_the_user_answers() -> N
     user = SilentUser()
     first = Rig(ScriptedModel([[Call("act", "{}")]]), [says("act", effect="execute")], mode="ask", ask=user)
     turn = asyncio.create_task(first.agent.run("do it"))
-    assert not await park(first.agent), "nothing is asked yet"
+    assert not park(first.agent), "nothing is asked yet"
     await user.reached.wait()
-    assert await park(first.agent)
+    assert park(first.agent)
+    await first.agent.close()
     await turn
     assert isinstance(first.entries[-1], ApprovalAsked)
     assert not any(isinstance(entry, TurnEnded | CallEnded) for entry in first.entries)
@@ -57,6 +58,6 @@ async def test_a_turn_in_which_a_call_runs_is_not_parked() -> None:
     rig = Rig(ScriptedModel([[Call("wait", "{}")], [Say("stopped")]]), [waits("wait", started=started)])
     turn = asyncio.create_task(rig.agent.run("do it"))
     await started.wait()
-    assert not await park(rig.agent)
+    assert not park(rig.agent)
     rig.agent.stop()
     assert (await turn).cause == "user"

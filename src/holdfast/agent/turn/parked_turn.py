@@ -5,13 +5,12 @@ from __future__ import annotations
 from holdfast.agent.agent import Agent
 
 
-async def park(agent: Agent) -> bool:
-    """Close the session if its turn only waits for the user, and return whether it did. Nothing is settled.
+def park(agent: Agent) -> bool:
+    """End a turn that only waits for the user, without settling it, and return whether it will. Close the agent then.
 
     The journal is then the same as after a crash during the question: `Agent.resume_turn` resumes the turn, also in
     another process or on another machine. Nothing happens while calls, commands or background tasks run.
     """
-    if agent.turn is None or agent.tasks.running or agent.conversation.open_shells or not agent.turn.park():
+    if agent.turn is None or agent.tasks.running or agent.conversation.open_shells:
         return False
-    await agent.close()
-    return True
+    return agent.turn.park()
