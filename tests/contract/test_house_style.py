@@ -46,7 +46,6 @@ BROAD_EXCEPTS = {
     "ui/acp/protocol/refusals.py": "the top of an editor's session: a bug becomes the answer to its request",
     "ui/service/local/driven_session.py": "the top of a session's thread: a bug must not end the server",
     "ui/service/application.py": "the top of a request: a bug becomes an answer with its safe headers",
-    "fleet/worker/session_driver.py": "the top of a driven session's turn: a bug becomes the refusal of its message",
 }
 
 # Adapters speak to libraries that say Any; typed_data is msgspec's, and field_types makes types for it of these tables.

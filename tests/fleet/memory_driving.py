@@ -9,18 +9,21 @@ from pathlib import Path
 from memory_record import MemoryRecord
 
 from holdfast.agent.agent import Agent
+from holdfast.agent.events import Event
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import StateError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
-from holdfast.fleet.worker.driven_agent import DrivenAgent
 from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, SessionDriver
+from holdfast.host.hosted_session import RULES_OF, HostedSession
+from holdfast.host.session_host import SessionHost
 from holdfast.providers.model import Model
 from holdfast.session.journal import entries as e
 from holdfast.testing.scripted_model import ScriptedModel, Step
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import ToolContext, ToolOutput
+from host_harness import FakeServers
 
 
 class Place:
@@ -64,7 +67,7 @@ class Driving:
         assert (session, dict(values)) == (self.record.session, self.record.place)
         return self.place
 
-    def make(self, held_session: HeldSession, place: SessionPlace, ask: ApprovalPrompt) -> DrivenAgent:
+    def make(self, held_session: HeldSession, place: SessionPlace) -> SessionHost:
         del place
 
         async def act(values: dict[str, object], context: ToolContext) -> ToolOutput:
@@ -87,10 +90,14 @@ class Driving:
                 version="0",
             )
             held_session.store.append([opened], expected=0)
-        agent = Agent(
-            store=held_session.store, toolbox=toolbox, connect=connect, mode=self.mode, emit=lambda _: None, ask=ask
+
+        def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
+            return Agent(store=held_session.store, toolbox=toolbox, connect=connect, mode=self.mode, emit=emit, ask=ask)
+
+        hosted = HostedSession(
+            id=held_session.id, cwd=Path("/"), toolbox=FakeServers(), reading=held_session.store.read()
         )
-        return DrivenAgent(agent=agent)
+        return SessionHost(hosted, RULES_OF["fleet"], new_agent=new_agent)
 
     async def run(self, while_it_answers: Callable[[], None] | None = None, *, drained: bool = False) -> DriveEnd:
         """Drive it, and call `while_it_answers` once the model answers. If `drained`, the worker ends already."""

@@ -35,7 +35,7 @@ async def until_asked(rig: HostRig) -> str:
     return rig.host.open_question.id
 
 
-async def test_of_ten_clients_that_answer_at_once_one_counts_and_the_others_are_told() -> None:
+async def test_of_ten_clients_that_answer_at_once_one_counts_and_the_others_are_refused() -> None:
     rig = asking()
     clients = [Client() for _ in range(10)]
     for client in clients:

@@ -50,7 +50,7 @@ class HeldSession(Protocol):
         ...
 
     def name_of(self, row: InboxRow) -> str:
-        """Return the id to store in the entry of a message, "" if the append itself marks the row as done."""
+        """Return the id that the entry of a message carries."""
         ...
 
     def expect(self, row: InboxRow) -> None:

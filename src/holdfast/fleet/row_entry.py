@@ -6,15 +6,11 @@ from holdfast.fleet.record import InboxRow
 from holdfast.session.journal import entries as e
 
 
-def matches_entry(row: InboxRow, entry: e.Entry, *, name: str = "") -> bool:  # noqa: PLR0911 - a line for each kind
-    """Return whether `entry` is the entry for the row. An entry of a message has the row's `name` as its id, if any."""
+def matches_entry(row: InboxRow, entry: e.Entry, *, name: str) -> bool:  # noqa: PLR0911 - a line for each kind
+    """Return whether `entry` is the entry for the row. An entry of a message has the row's `name` as its id."""
     match row.kind, entry:
-        case "prompt", e.PromptAccepted(text=text, queued=queued):
-            return queued == name and (bool(name) or text == row.body.get("text"))
-        case "steer" | "later", e.Queued(id=queued, text=text) | e.PromptAccepted(queued=queued, text=text):
-            if name:
-                return queued == name
-            return text == row.body.get("text") and (isinstance(entry, e.Queued) or not queued)
+        case "prompt" | "steer" | "later", e.Queued(id=message) | e.PromptAccepted(queued=message):
+            return message == name
         case "answer", e.ApprovalAnswered(call=call):
             return call == row.body.get("question")
         case "stop", e.TurnEnded():
@@ -24,7 +20,7 @@ def matches_entry(row: InboxRow, entry: e.Entry, *, name: str = "") -> bool:  # 
         case "mode", e.ModeChanged(mode=mode):
             return mode == row.body.get("mode")
         case "rename", e.Titled():
-            return True
+            return entry == e.title_entry(str(row.body.get("title")))
         case "recall", e.Recalled(queued=message):
             return message == row.body.get("id")
         case _:

@@ -139,7 +139,12 @@ class SessionHost:
     @property
     def needs_time(self) -> bool:
         """Return whether an idle session has work that its end would lose: a background task, or the title."""
-        return self.agent.conversation.open_tasks != () or (self._title is not None and self._title.running)
+        return self.agent.conversation.open_tasks != () or self.writes_title
+
+    @property
+    def writes_title(self) -> bool:
+        """Return whether the title of the session is being written."""
+        return self._title is not None and self._title.running
 
     def _send(self, event: h.HostEvent) -> None:
         if not self._clients and not self._is_over and not isinstance(event, Fact):
@@ -269,8 +274,11 @@ class SessionHost:
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
         if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
-            why = f"There is no open question {command.question!r}: it was answered, or its turn has ended."
-            self._refuse(submission, UsageError(f"{why} Look at the session."))
+            error = UsageError(
+                f"There is no open question {command.question!r}: it was answered, or its turn has ended. "
+                "Look at the session."
+            )
+            self._refuse(submission, error)
             return
         question, answered = self._question
         answer = ApprovalAnswer(command.choice, command.words, command.marked)

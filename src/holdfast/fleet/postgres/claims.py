@@ -69,9 +69,8 @@ class PostgresHeldSession:
         return inbox_rows(self._database, self.id, waiting=True)
 
     def name_of(self, row: InboxRow) -> str:
-        """Return "": the append itself marks the row as done."""
-        del row
-        return ""
+        """Return the id that the entry of a message carries."""
+        return f"in-{row.id}"
 
     def expect(self, row: InboxRow) -> None:
         """Mark `row` as done in the transaction of the next append that has an entry of its kind."""
@@ -159,7 +158,7 @@ class PostgresHeldSession:
         matches: list[tuple[int, int]] = []
         for row in self._expected:
             for place, entry in enumerate(entries, start=1):
-                if place not in {each for _, each in matches} and matches_entry(row, entry):
+                if place not in {each for _, each in matches} and matches_entry(row, entry, name=self.name_of(row)):
                     matches.append((row.id, place))
                     break
         return matches

@@ -1,9 +1,9 @@
 """Drives one session until nothing waits in it, then releases it.
 
 A worker may be told to drive a session late, twice, or at the same time as another worker. The one that gets the lease
-drives it, and nothing here depends on being called at the right time. The driver runs an ordinary `Agent`; requests of
-users arrive as rows of the inbox (`InboxRequests`). A fleet's worker and the local server use the same driver;
-`DriveRules` holds the differences.
+drives it, and nothing here depends on being called at the right time. The driver is a client of an ordinary
+`SessionHost`; requests of users arrive as rows of the inbox and become its commands (`InboxCommands`). A fleet's worker
+and the local server use the same driver; `DriveRules` holds the differences.
 
 The agent's own recovery first settles what a crash left open. If the turn was lost with its worker, and not ended by
 the user or the model, the driver continues it with a prompt that says so. The local server leaves that to its user, as
@@ -19,21 +19,21 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.stop_cause import StopCause
-from holdfast.agent.turn.parked_turn import park
-from holdfast.errors import HoldfastError, LeaseLost, StateError, StorageFailed
+from holdfast.errors import LeaseLost, StateError, StorageFailed
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.record import InboxRow
-from holdfast.fleet.worker.driven_agent import AgentMaker, DrivenAgent
-from holdfast.fleet.worker.inbox_approvals import InboxApprovals
-from holdfast.fleet.worker.inbox_requests import InboxRequests
-from holdfast.session.journal.entries import PromptAccepted, TurnEnded
+from holdfast.fleet.worker.inbox_commands import InboxCommands
+from holdfast.host import commands as c
+from holdfast.host.events import AskClosed, Asked, Busy, HostEvent, Idle, Warned
+from holdfast.host.session_host import SessionHost
+from holdfast.session.journal.entries import PromptAccepted
 from holdfast.system.threads import in_daemon
 
 GO_ON = "[holdfast: the worker that ran this turn was lost. Look at what it left, then continue the task.]"
@@ -48,6 +48,14 @@ _TASKS_LOOK = 0.5
 
 DriveEnd = Literal["released", "requeue", "held", "lost"]
 """`requeue`: the session must be driven again soon."""
+
+
+class HostMaker(Protocol):
+    """Makes the host of a session in its place."""
+
+    def __call__(self, held_session: HeldSession, place: SessionPlace) -> SessionHost:
+        """Return the host. A session without entries gets its first ones."""
+        ...
 
 
 class DriveRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +85,7 @@ class SessionDriver:
         self,
         session: HeldSession,
         *,
-        make: AgentMaker,
+        make: HostMaker,
         open_place: Callable[[str, Mapping[str, object]], SessionPlace],
         rules: DriveRules,
         notify: Callable[[str], object] = lambda _: None,
@@ -91,30 +99,31 @@ class SessionDriver:
         self._notify = notify
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        self._approvals = InboxApprovals(self._changed.set)
         self._question_since: float | None = None
-        self._turn: asyncio.Task[TurnEnded | None] | None = None
+        self._turn: c.Submission | None = None  # the last command that began a turn, until its end was seen
         self._turns = 0
         self._draining = self._lost = False
-        self._driven_or_none: DrivenAgent | None = None
+        self._host_or_none: SessionHost | None = None
         self._settled = False
 
     # --- for other threads --------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
-        """Return whether a turn runs."""
-        return self._turn is not None and not self._turn.done()
+        """Return whether a turn runs, or is about to."""
+        host = self._host_or_none
+        return host is not None and (host.busy or (self._turn is not None and not self._turn.ended.done()))
 
     @property
     def open_questions(self) -> tuple[str, ...]:
         """Return the ids of the questions that wait for an answer."""
-        return self._approvals.open_questions
+        question = None if self._host_or_none is None else self._host_or_none.open_question
+        return () if question is None else (question.id,)
 
     @property
     def mode(self) -> str:
-        """Return the approval mode, "" before the session has its agent."""
-        return "" if self._driven_or_none is None else self._agent.mode
+        """Return the approval mode, "" before the session has its host."""
+        return "" if self._host_or_none is None else self._agent.mode
 
     def drain(self) -> None:
         """Begin no more turns, and stop the running one after the grace period. From any thread."""
@@ -130,23 +139,33 @@ class SessionDriver:
         """Drive the session until nothing waits, and release it. Raises errors that the session did not cause."""
         place = await in_daemon(lambda: self._open_place(self._session.id, self._session.place))
         self._session.put_place(place.values())
-        driven = self._driven_or_none = self._make(self._session, place, self._approvals)
-        requests = InboxRequests(self._session, driven, self._approvals, changed=self._changed.set)
+        host = self._host_or_none = self._make(self._session, place)
+        host.listen(self._hear)
+        commands = InboxCommands(self._session, host, changed=self._changed.set, bug=self._bug)
         parked = was_lost = False
         try:
             self._session.watch(lambda: self._call_soon(self._changed.set))
-            self._resume_turn()
-            await asyncio.sleep(0)  # lets the turn begin, so that a stop in the inbox reaches it
-            parked = await self._drive(requests)
+            if self._agent.conversation.is_open and self._agent.recovery.can_resume:
+                self._settled = True
+                self._turn = host.submit(c.Continue())
+            parked = await self._drive(commands)
             was_lost = not self._lost and self._was_lost()
-            await self._agent.tasks.end(_TASKS_END, "the session is given back")
+            if not parked:
+                await host.end_tasks(_TASKS_END, "the session is given back")
         finally:
             if self.running:
-                self._agent.stop(self._rules.drain_cause)
-            await self._agent.close()
+                self._stop(self._rules.drain_cause)
+            await host.close()
         if self._lost:
             return "lost"
         return self._release(await self._save_place(place), parked=parked, was_lost=was_lost)
+
+    def _hear(self, event: HostEvent) -> None:
+        """Look again at what may have changed for the driver."""
+        if isinstance(event, Busy | Idle | Asked | AskClosed):
+            self._changed.set()
+        elif isinstance(event, Warned):
+            self._notify(f"Session {self._session.id!r}: {event.message}")
 
     async def _save_place(self, place: SessionPlace) -> dict[str, object]:
         """Save the place and return its values. They report a failed save, which is tried again next time."""
@@ -157,13 +176,13 @@ class SessionDriver:
             return {**place.values(), "unsaved": str(error)}
 
     @property
-    def _driven(self) -> DrivenAgent:
-        assert self._driven_or_none is not None
-        return self._driven_or_none
+    def _host(self) -> SessionHost:
+        assert self._host_or_none is not None
+        return self._host_or_none
 
     @property
     def _agent(self) -> Agent:
-        return self._driven.agent
+        return self._host.agent
 
     def _release(self, values: dict[str, object], *, parked: bool, was_lost: bool) -> DriveEnd:
         tries = self._session.tries
@@ -181,49 +200,48 @@ class SessionDriver:
 
     # --- the loop -----------------------------------------------------------------------------------------------
 
-    async def _drive(self, requests: InboxRequests) -> bool:
+    async def _drive(self, commands: InboxCommands) -> bool:
         """Serve the inbox until nothing waits, and return whether the turn was parked."""
         while True:
             self._changed.clear()
-            if self._turn is not None and self._turn.done():
-                await self._finish(requests)
+            if self._turn is not None and not self.running:
+                self._finish()
             if self._lost:
                 return False
-            if self._turn is None and not self._settled:
-                await self._agent.recover()
+            if not self.running and not self._settled:
+                await self._host.submit(c.Continue()).ended  # settles what is open
                 self._settled = True
-            prompt = requests.serve(running=self.running)
-            if self._turn is None:
+            prompt = commands.serve(running=self.running)
+            if not self.running:
                 if self._draining:
                     return False
-                if not self._begin(requests, prompt):
+                if not self._begin(commands, prompt):
                     if not await self._linger():
                         return False
                     continue
-            if await self._park_if_due():
+            if await self._park_if_due(commands):
                 return True
             await self._wait()
 
     async def _wait(self) -> None:
         """Wait until a row arrives, the turn ends, a question opens or is due to be parked, or the worker ends."""
         timeout = None
-        if self._approvals.open_questions and self._rules.park_after is not None:
+        if self.open_questions and self._rules.park_after is not None:
             self._question_since = self._question_since or time.monotonic()
             timeout = max(0.0, self._question_since + self._rules.park_after - time.monotonic())
         else:
             self._question_since = None
         changed = asyncio.ensure_future(self._changed.wait())
         try:
-            waiting = {changed, *([self._turn] if self._turn is not None else [])}
-            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({changed}, timeout=timeout)
         finally:
             changed.cancel()
 
     async def _linger(self) -> bool:
         """Wait for a row while nothing runs. Return false if the session need not stay open."""
-        if not self._rules.linger:
+        tasks = self._host.needs_time if self._rules.linger else self._host.writes_title
+        if not (self._rules.linger or tasks):
             return False
-        tasks = self._agent.conversation.open_tasks
         if not tasks and self._slot_wanted():
             return False
         try:
@@ -232,52 +250,41 @@ class SessionDriver:
             return bool(tasks or self._session.waiting_rows())
         return True
 
-    async def _park_if_due(self) -> bool:
+    async def _park_if_due(self, commands: InboxCommands) -> bool:
         after = self._rules.park_after
-        if after is None or self._question_since is None or not self._approvals.open_questions:
+        if after is None or self._question_since is None or not self.open_questions:
             return False
         if not self._draining and time.monotonic() < self._question_since + after:
             return False
-        if not park(self._agent):
-            return False
-        await self._agent.close()
-        return True
+        return commands.is_served and await self._host.park()
 
-    def _resume_turn(self) -> None:
-        """Resume a turn whose question was open when the previous holder parked it or died."""
-        if self._agent.conversation.is_open and self._agent.recovery.can_resume:
-            self._settled = True
-            self._turn = asyncio.ensure_future(self._agent.resume_turn())
-
-    def _begin(self, requests: InboxRequests, prompt: InboxRow | None) -> bool:
+    def _begin(self, commands: InboxCommands, prompt: InboxRow | None) -> bool:
         """Begin the next turn, and return whether there is one."""
         was_lost = self._was_lost()
         if was_lost and self._session.tries < MOST_TRIES and not self._is_stopped():
-            self._turn = asyncio.ensure_future(self._agent.run(GO_ON))
+            self._turn = self._host.submit(c.Prompt(GO_ON, mentions=False))
             return True
         if prompt is None or (was_lost and self._session.tries >= MOST_TRIES) or (self._rules.one_turn and self._turns):
             return False
-        self._turn = asyncio.ensure_future(requests.begin(prompt))
+        self._turn = commands.submit(prompt)
         return True
 
-    async def _finish(self, requests: InboxRequests) -> None:
+    def _finish(self) -> None:
         """Handle the end of a turn, whatever it raised."""
         turn, self._turn = self._turn, None
         self._turns += 1
-        requests.turn_ended()
         self._settled = False  # if the record was unreachable, the turn is still open there and must be settled first
         assert turn is not None
-        try:
-            await turn
-        except LeaseLost:
+        error = turn.ended.exception()
+        if isinstance(error, LeaseLost):
             self._lost = True
-        except StorageFailed:  # the record was unreachable for longer than the patience: start over
-            raise
-        except HoldfastError as error:  # e.g. an unknown model: refuse the prompt that cannot be run
-            requests.refuse_begun(str(error))
-        except Exception as error:  # noqa: BLE001 - the top of a driven session: the turn is settled, the row says it
-            self._notify(f"Session {self._session.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
-            requests.refuse_begun(f"Internal error: {type(error).__name__}. See the log of the process.")
+        elif isinstance(error, StorageFailed):  # the record was unreachable for longer than the patience: start over
+            raise error
+
+    def _bug(self, error: Exception) -> str:
+        """Report an internal error, and return why its message was refused."""
+        self._notify(f"Session {self._session.id!r}: internal error.\n{''.join(traceback.format_exception(error))}")
+        return f"Internal error: {type(error).__name__}. See the log of the process."
 
     # --- how the last turn ended ---------------------------------------------------------------------------------
 
@@ -315,8 +322,8 @@ class SessionDriver:
         self._changed.set()
 
     def _stop(self, cause: StopCause) -> None:
-        if self._driven_or_none is not None:
-            self._agent.stop(cause)
+        if self._host_or_none is not None:
+            self._host.submit(c.Stop(cause.cause, cause.detail))
 
     def _call_soon(self, work: Callable[[], object]) -> None:
         try:

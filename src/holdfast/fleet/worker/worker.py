@@ -17,12 +17,11 @@ from holdfast.errors import HoldfastError, LeaseLost, StateError
 from holdfast.fleet.places.local_places import LocalPlaces
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.worker.driven_agent import AgentMaker
 from holdfast.fleet.worker.dropped_work import DroppedWork
 from holdfast.fleet.worker.engine import LOOK_QUEUE, Engine
 from holdfast.fleet.worker.heartbeat import Heartbeat
 from holdfast.fleet.worker.passing_faults import is_passing
-from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, SessionDriver
+from holdfast.fleet.worker.session_driver import DriveEnd, DriveRules, HostMaker, SessionDriver
 from holdfast.session.session_id import LONGEST_ID, is_session_id
 
 _LOG = logging.getLogger("holdfast.fleet")
@@ -41,7 +40,7 @@ class Worker:
         self,
         url: str,
         *,
-        make: AgentMaker,
+        make: HostMaker,
         state: Path,
         slots: int = 16,
         ttl: float = 15.0,

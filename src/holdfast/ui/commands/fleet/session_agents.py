@@ -1,4 +1,4 @@
-"""Creates the agents of a worker's sessions, with the options of a run in their folders."""
+"""Creates the hosts of a worker's sessions, with the options of a run in their folders."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import first_entry
-from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession
 from holdfast.fleet.places.place import SessionPlace
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
 from holdfast.fleet.traces.turn_traces import TurnTraces
-from holdfast.fleet.worker.driven_agent import DrivenAgent
-from holdfast.providers.connect import connect
+from holdfast.host.events import HostEvent
+from holdfast.host.hosted_session import RULES_OF
+from holdfast.host.opening import open_host
+from holdfast.host.session_host import SessionHost
 from holdfast.providers.credentials.process_environment import remove_keys
-from holdfast.providers.model import Model
-from holdfast.providers.registry import split
 from holdfast.questions import QuestionRules
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS
-from holdfast.session.journal.store import Reading, StoredEntry
+from holdfast.session.journal.store import Reading, Store, StoredEntry
 from holdfast.system.durable_files import make_folder
-from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
 from holdfast.tools.toolbox import LocalToolbox
@@ -36,8 +36,18 @@ Emit = Callable[[str, Event], None]
 """Receives each event of each session, with the session's id."""
 
 
+class PlacedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of a fleet that this worker has open in its place."""
+
+    id: str
+    cwd: Path
+    store: Store
+    toolbox: LocalToolbox
+    reading: Reading
+
+
 class SessionAgents:
-    """An `AgentMaker` for one process. `folder_of` returns the folder of a session's files on this machine."""
+    """A `HostMaker` for one process. `folder_of` returns the folder of a session's files on this machine."""
 
     def __init__(
         self,
@@ -52,8 +62,8 @@ class SessionAgents:
         self._folder_of = folder_of
         self._emit = emit
 
-    def __call__(self, held_session: HeldSession, place: SessionPlace, ask: ApprovalPrompt) -> DrivenAgent:
-        """Return the agent of a session. A session without entries gets its first ones. Raise `HoldfastError`."""
+    def __call__(self, held_session: HeldSession, place: SessionPlace) -> SessionHost:
+        """Return the host of a session. A session without entries gets its first ones. Raise `HoldfastError`."""
         options = self._options(place.cwd)
         folder = self._folder_of(held_session.id)
         make_folder(folder)
@@ -71,30 +81,28 @@ class SessionAgents:
         before = held_session.place_before
         restored = bool(before.get("identity")) and before.get("identity") != place.identity
 
-        async def connect_model(model: str) -> Model:
-            aim = await in_daemon(lambda: options.endpoint(model))  # the keyring may be slow
-            return await connect(aim, options.limits.of(model))
-
         traces = TurnTraces(held_session.id)
         for record in reading.records:
             traces.replay(record)
 
-        def emit(event: Event) -> None:
+        def hear(event: HostEvent) -> None:
             if isinstance(event, Fact):
                 traces.take(StoredEntry(event.seq, time.time(), event.entry))
-            self._emit(held_session.id, event)
+            if isinstance(event, Event):
+                self._emit(held_session.id, event)
 
-        agent = options.new_agent(
-            store=held_session.store,
-            toolbox=RestoredToolbox(toolbox, loss_note(before)) if restored else toolbox,
-            project=options.project_of(place.cwd),
-            connect=connect_model,
-            emit=emit,
-            ask=ask,
+        host = open_host(
+            options,
+            PlacedSession(
+                id=held_session.id, cwd=place.cwd, store=held_session.store, toolbox=toolbox, reading=reading
+            ),
+            RULES_OF["fleet"],
+            log=None,
             offered=QuestionRules(project=False),  # the folder is on one of many machines
-            reading=reading,
+            toolbox=RestoredToolbox(toolbox, loss_note(before)) if restored else None,
         )
-        return DrivenAgent(agent=agent, check_model=lambda name: split(name, options.providers))
+        host.listen(hear)
+        return host
 
     def _options(self, cwd: Path) -> RunOptions:
         user_config = read_config(homes(self._environ).config)

@@ -17,7 +17,7 @@ from holdfast.fleet.worker.session_driver import DriveRules, SessionDriver
 from holdfast.session.journal.store import Finding, StoredEntry
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.local_held_session import LocalHeldSession
-from holdfast.ui.service.local.served_agent import ServedAgent
+from holdfast.ui.service.local.served_host import ServedHost
 from holdfast.ui.service.local.served_session import ServedSession
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
@@ -118,7 +118,7 @@ class DrivenSession:
             self._traces.replay(record)
         self.findings = served.session.reading.findings
         held_session = LocalHeldSession(served, self._inbox)
-        maker = ServedAgent(served, held_session, publish=self._take, yolo=self._yolo)
+        maker = ServedHost(served, held_session, publish=self._take, yolo=self._yolo)
         driver = SessionDriver(
             held_session,
             make=maker,

@@ -219,6 +219,12 @@ class InboxFile:
         with self._lock:
             return self._rows("WHERE session = ? AND done IS NULL ORDER BY id", (session,))
 
+    def used_seqs(self, session: str) -> frozenset[int]:
+        """Return the positions of the entries that rows of a session became."""
+        with self._lock:
+            found = self._execute("SELECT seq FROM inbox WHERE session = ? AND seq IS NOT NULL", (session,)).rows
+        return frozenset(cast("int", seq) for (seq,) in found)
+
     def waits(self) -> dict[str, float]:
         """Return the sessions with waiting rows, and when the oldest of each was written."""
         with self._lock:

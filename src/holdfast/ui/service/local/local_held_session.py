@@ -112,12 +112,13 @@ class LocalHeldSession:
                 case e.PromptAccepted(queued=name) | e.Queued(id=name) if name:
                     found.setdefault(name, record.seq)
                 case e.ApprovalAnswered(call=call):
-                    answered[call] = record.seq
+                    answered.setdefault(call, record.seq)
                 case _:
                     pass
+        used_seqs = self._inbox.used_seqs(self.id)
         for each in self._inbox.waiting(self.id):
             seq = found.get(each.name)
             if each.row.kind == "answer":
-                seq = answered.get(str(each.row.body.get("question")))
-            if seq is not None:
+                seq = answered.pop(str(each.row.body.get("question")), None)  # one answer counts
+            if seq is not None and seq not in used_seqs:
                 self._inbox.done(each.row.id, seq=seq)
