@@ -1,6 +1,6 @@
 """A coding agent whose conversations cannot be broken, and the small library it is built on.
 
-It exports `open_session` and `tool`, with which a program has a session of its own, `check` and `repair`, and what the
+It exports `open_session` and `tool`, with which a program has its own session, `check` and `repair`, and what the
 author of a model needs: the interface `Model`, its stream events, and the values of a conversation.
 Each is imported on first use, so that `import holdfast` costs nothing.
 """

@@ -105,7 +105,7 @@ def test_a_session_of_the_user_is_resumed_by_the_beginning_of_its_id(provider: S
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"session": "s", "resume": "r"}, "session= and resume= were both given"),
+        ({"session": "s", "resume": "r"}, "Arguments session= and resume= were both given"),
         ({"mode": "all"}, "Mode 'all' is unknown"),
         ({"tools": "read"}, "Write tools=[read]"),
         ({"tools": [3]}, "Tool 3 cannot be used: it is int"),
@@ -248,7 +248,7 @@ def test_an_answer_that_was_not_offered_runs_nothing_and_is_raised(tmp_path: Pat
     async def main() -> None:
         tools, folder = [order], tmp_path / "s"
         async with holdfast.open_session(MODEL, session=folder, tools=tools, ask=lambda _: "yes") as session:
-            with pytest.raises(UsageError, match=r"ask returned 'yes' .*expected one of once"):
+            with pytest.raises(UsageError, match=r"Function ask returned 'yes' .*expected one of once"):
                 await session.prompt("Go")
 
     asyncio.run(main())
@@ -257,7 +257,7 @@ def test_an_answer_that_was_not_offered_runs_nothing_and_is_raised(tmp_path: Pat
 
 
 @plays([Call("order", {"article": "tea"})])
-def test_a_call_that_nobody_can_approve_says_what_to_pass(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_call_that_no_user_can_approve_says_what_to_pass(tmp_path: Path, provider: ScriptedProvider) -> None:
     async def main() -> None:
         async with holdfast.open_session(MODEL, session=tmp_path / "s", tools=[order]) as session:
             with pytest.raises(holdfast.PromptFailed, match=r"Pass ask="):
@@ -381,7 +381,7 @@ def run(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("entry", sampled(range(1, 10), 3))
-def test_a_program_killed_at_an_entry_loses_nothing_and_is_told_the_truth(
+def test_a_program_killed_at_an_entry_loses_nothing_and_its_model_reads_the_truth(
     entry: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first entry to the last one of a turn with a call."""

@@ -35,7 +35,7 @@ class StopSignal:
         """Request the end of the turn, from any thread: the loop is woken. The first cause wins."""
         loop = self._set.get_loop()
         if loop.is_running() and asyncio._get_running_loop() is not loop:  # noqa: SLF001 - None without a loop
-            with suppress(RuntimeError):  # it has closed meanwhile, so nothing runs
+            with suppress(RuntimeError):  # it has closed in the meantime, so nothing runs
                 loop.call_soon_threadsafe(self.set, cause)
         elif self._set.done():
             self.stopped_twice = True

@@ -74,7 +74,7 @@ class UserCommands:
         for running in tuple(self._running.values()):
             loop = running.task.get_loop()
             if loop.is_running() and asyncio._get_running_loop() is not loop:  # noqa: SLF001 - None without a loop
-                with contextlib.suppress(RuntimeError):  # it has closed meanwhile, so nothing runs
+                with contextlib.suppress(RuntimeError):  # it has closed in the meantime, so nothing runs
                     loop.call_soon_threadsafe(running.stop.set)
             else:
                 running.stop.set()

@@ -63,7 +63,7 @@ def split_tools(tools: object) -> tuple[frozenset[str] | None, dict[str, Tool]]:
     named: set[str] = set()
     authored: dict[str, Tool] = {}
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise UsageError(f"tools={tools!r} is not a list of tools. Write tools=[{tools}].")
+        raise UsageError(f"Argument tools={tools!r} is not a list of tools. Write tools=[{tools}].")
     for each in cast("Iterable[object]", tools):
         if isinstance(each, str):
             if each not in builtin:

@@ -25,7 +25,7 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LONGEST_NAME = 64
+LONGEST_FUNCTION_NAME = 64
 """Characters of a tool's name: no provider takes more."""
 
 CANCELLED = 0.5
@@ -78,7 +78,7 @@ class AuthorTool(Generic[P, R]):
                 await asyncio.wait({work}, timeout=CANCELLED)
                 if not work.done() or work.cancelled():
                     return ToolOutput(text="", interrupted=True)
-            return result_of(work.result(), self._name)
+            return output_of_value(work.result(), self._name)
         finally:
             stop.cancel()
             work.cancel()
@@ -116,7 +116,7 @@ def _value(parsed: msgspec.Struct, name: str) -> object:
     return cast("object", getattr(parsed, name))  # a struct made for the author's function
 
 
-def result_of(returned: object, name: str) -> ToolOutput:
+def output_of_value(returned: object, name: str) -> ToolOutput:
     """Return what a function returned as the result of its call: a text as it is, None as "Done.", all else as JSON.
 
     Raises `ToolFailed` for a value that has no JSON.
@@ -144,9 +144,9 @@ def _description(function: object, name: str) -> str:
 
 def _arguments(function: Callable[..., object], name: str) -> type[msgspec.Struct]:
     """Return the struct of the function's arguments."""
-    if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
+    if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_FUNCTION_NAME):
         raise UsageError(
-            f"Function {name!r} cannot be a tool: a model cannot call that name (expected at most {LONGEST_NAME} ASCII "
+            f"Function {name!r} cannot be a tool: no model can call it (at most {LONGEST_FUNCTION_NAME} ASCII "
             "letters, digits and underscores). Write it as `def` with such a name."
         )
     try:
@@ -173,7 +173,9 @@ def _arguments(function: Callable[..., object], name: str) -> type[msgspec.Struc
             name, cast("list[str]", fields), frozen=True, kw_only=True, forbid_unknown_fields=True
         )
     except TypeError as error:
-        raise UsageError(f"Tool {name!r} cannot be described to a model: {error}.") from error
+        raise UsageError(
+            f"Tool {name!r} cannot be described to a model: {error}. Give it arguments with other types."
+        ) from error
     return struct
 
 

@@ -11,7 +11,7 @@ from holdfast.questions import ApprovalAnswer, Question
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Tool
 
-Ask = Callable[[Question], "str | ApprovalAnswer | Awaitable[str | ApprovalAnswer]"]
+AskFunction = Callable[[Question], "str | ApprovalAnswer | Awaitable[str | ApprovalAnswer]"]
 """Answers a question with the name of one of its choices; a sync function runs on a thread."""
 
 
@@ -23,7 +23,7 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
     resume: str
     named: frozenset[str] | None
     authored: dict[str, Tool]
-    ask: Ask | None
+    ask: AskFunction | None
     mode: Mode
     cwd: Path
     cwd_given: bool

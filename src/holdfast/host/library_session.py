@@ -26,7 +26,7 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.author_toolbox import split_tools
-from holdfast.host.library_plan import Ask, SessionPlan
+from holdfast.host.library_plan import AskFunction, SessionPlan
 from holdfast.host.session_host import SessionHost
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
@@ -48,7 +48,7 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
     session: str | os.PathLike[str] | None = None,
     resume: str | None = None,
     tools: Iterable[object] = (),
-    ask: Ask | None = None,
+    ask: AskFunction | None = None,
     mode: Mode = "ask",
     cwd: str | os.PathLike[str] = ".",
     name: str = "holdfast",
@@ -61,16 +61,18 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
     a call that needs approval ends its turn. Raises `UsageError` for arguments that cannot be used.
     """
     if session is not None and resume is not None:
-        raise UsageError("session= and resume= were both given. Pass the folder of a session, or the ID of one.")
+        raise UsageError(
+            "Arguments session= and resume= were both given. Pass the folder of a session, or the ID of one."
+        )
     if mode not in typing.get_args(Mode):
         raise UsageError(f"Mode {mode!r} is unknown (expected one of {', '.join(typing.get_args(Mode))}).")
     if ask is not None and not callable(ask):
-        raise UsageError(f"ask={ask!r} cannot be called. Pass a function that takes a question.")
+        raise UsageError(f"Argument ask={ask!r} cannot be called. Pass a function that takes a question.")
     if not name.strip():
-        raise UsageError("name= is empty. Pass the name of your program, as the model shall read it.")
+        raise UsageError("Argument name= is empty. Pass the name of your program, as the model shall read it.")
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():
-            raise UsageError(f"{argument}= is empty. Name a session, or leave it out.")
+            raise UsageError(f"Argument {argument}= is empty. Name a session, or leave it out.")
     named, authored = split_tools(tools)
     default = "" if named is None or named else f"You are {name}. Use your tools to do what the user asks."
     return Session(
@@ -231,7 +233,7 @@ class Session:
         raise PromptFailed(f"Turn {ended.turn} ended without an answer: {why}{hint}", ended=ended)
 
 
-async def _answered(ask: Ask, question: Question) -> ApprovalAnswer:
+async def _answered(ask: AskFunction, question: Question) -> ApprovalAnswer:
     if inspect.iscoroutinefunction(ask):
         answer = await cast("Awaitable[object]", ask(question))
     else:
@@ -244,5 +246,7 @@ async def _answered(ask: Ask, question: Question) -> ApprovalAnswer:
     offered = ", ".join(each.name for each in question.choices)
     choice = None if not isinstance(answer, str) else question.choice(answer)
     if choice is None:
-        raise UsageError(f"ask returned {answer!r} for {question.text!r} (expected one of {offered}). Nothing was run.")
+        raise UsageError(
+            f"Function ask returned {answer!r} for {question.text!r} (expected one of {offered}). Return one."
+        )
     return choice.answer()

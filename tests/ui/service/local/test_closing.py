@@ -12,7 +12,7 @@ from holdfast.session.catalog import Catalog
 from holdfast.session.storage.lease import raise_if_busy
 from holdfast.ui.service.local.inbox_file import InboxFile
 from holdfast.ui.service.local.local_held_session import LocalHeldSession
-from holdfast.ui.service.local.served_session import ServedSession, create_session, open_session
+from holdfast.ui.service.local.served_session import ServedSession, create_session, open_served_session
 from holdfast.ui.service.serve_arguments import ServeArguments
 
 
@@ -26,7 +26,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def served(tmp_path: Path, environ: dict[str, str]) -> ServedSession:
     session = create_session(ServeArguments(), environ, tmp_path, model="openai:gpt-5.5", session_id="s-1")
-    return open_session(ServeArguments(), environ, session)
+    return open_served_session(ServeArguments(), environ, session)
 
 
 @pytest.fixture
@@ -67,6 +67,6 @@ def test_a_session_that_cannot_be_prepared_leaves_the_journal_free(
     arguments = ServeArguments(debug=True)
     logs = folder(environ) / "debug.log"
     with pytest.raises(OSError, match="Input/output"):
-        open_session(arguments, environ, "s-1", notify=unwritable)
+        open_served_session(arguments, environ, "s-1", notify=unwritable)
     raise_if_busy(folder(environ))
     assert not logs.is_dir()

@@ -22,7 +22,7 @@ from holdfast.system.user_directories import homes
 from holdfast.ui.service.inbox_body import check_body
 from holdfast.ui.service.local.driven_session import DrivenSession, SessionHooks
 from holdfast.ui.service.local.inbox_file import InboxFile
-from holdfast.ui.service.local.served_session import create_session, exact_summary, folder_of, open_session
+from holdfast.ui.service.local.served_session import create_session, exact_summary, folder_of, open_served_session
 from holdfast.ui.service.local.session_table import SessionTable
 from holdfast.ui.service.serve_arguments import ServeArguments
 from holdfast.ui.startup.debug_log_option import debug_log_note
@@ -254,7 +254,7 @@ class LocalFleet:
             started = self._driven[session] = DrivenSession(
                 session,
                 self._inbox,
-                open_=lambda: open_session(self._arguments, self._environ, session),
+                open_=lambda: open_served_session(self._arguments, self._environ, session),
                 hooks=self._hooks,
                 linger=self._arguments.linger,
                 yolo=self._arguments.allow_yolo,

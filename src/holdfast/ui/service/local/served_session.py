@@ -88,7 +88,7 @@ def create_session(
     return session.id
 
 
-def open_session(
+def open_served_session(
     arguments: Arguments, environ: Mapping[str, str], session_id: str, *, notify: Callable[[str], None] = debug_log_note
 ) -> ServedSession:
     """Open an existing session. Raise `SessionBusy` if another process has it open."""
