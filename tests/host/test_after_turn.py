@@ -92,7 +92,7 @@ async def test_nothing_begins_in_a_session_that_closes_and_the_next_process_begi
     step = Once("keep going")
     rig = HostRig(ScriptedModel([[Say("a")]]), after_turn=(step,))
     turn = rig.host.submit(c.Prompt("go"))
-    while not rig.model.requests:  # a look at each step of the loop: the turn does not end before the session closes
+    while not rig.model.requests:  # noqa: ASYNC110 - a look at each step: the turn has not ended when the session closes
         await asyncio.sleep(0)
     await rig.host.close()
     await asyncio.wait({turn.ended})
