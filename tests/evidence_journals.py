@@ -16,7 +16,7 @@ def reads(seen: FileSeen) -> FunctionTool:
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
-        return ToolOutput(text="1\tone", snapshot=seen)
+        return ToolOutput(text="1\tone", snapshots=(seen,))
 
     return FunctionTool("reads", "read", run)
 
@@ -26,7 +26,7 @@ def edits(change: FileChange) -> FunctionTool:
 
     async def run(arguments: dict[str, object], context: ToolContext) -> ToolOutput:
         del arguments, context
-        return ToolOutput(text="Edited.", snapshot=FileSeen(path=change.path, size=1, sha256=change.after or ""))
+        return ToolOutput(text="Edited.", snapshots=(FileSeen(path=change.path, size=1, sha256=change.after or ""),))
 
     return FunctionTool("edits", "write", run, change=change)
 

@@ -167,8 +167,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         CallStarted,
         call=ids,
         effect=st.just("write"),
-        change=st.one_of(st.none(), changes),
-        changes=st.lists(changes, max_size=2).map(tuple),
+        changes=st.lists(changes, max_size=3).map(tuple),
     ),
     st.builds(ProcessStarted, call=ids, process=st.just(ProcessId(pid=4711, start=1, boot="b"))),
     st.builds(

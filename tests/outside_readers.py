@@ -192,7 +192,7 @@ FILES: tuple[FileReader, ...] = (
     FileReader(
         name="lock of a supervisor",
         bound=LARGEST_LOCK,
-        place=f"{SESSION}/keeper.lock",
+        place=f"{SESSION}/supervisor.lock",
         read=lambda root: left_nothing(root / SESSION),
         prepare=_session,
     ),

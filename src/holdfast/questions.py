@@ -10,7 +10,7 @@ It is stored in journals, so its fields and spellings are part of FORMAT (see do
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -18,7 +18,13 @@ from holdfast.errors import UsageError
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, Leaving, Mode, Pattern, Remember
 
+OptionName = Literal["option1", "option2", "option3", "option4", "option5", "option6", "option7", "option8"]
+"""The options of the model's question, in their order; with several, a choice of one marks or unmarks it."""
+
+OPTION_NAMES: tuple[OptionName, ...] = get_args(OptionName)
+
 ChoiceName = Literal[
+    OptionName,
     "once",  # allow this call
     "session",  # and similar calls, in this session
     "project",  # and in every session of this folder
@@ -30,14 +36,6 @@ ChoiceName = Literal[
     "each",  # approve the plan, each change is asked about
     "keep",  # do not approve the plan, with words for the model
     "leave",  # do not approve the plan, and leave plan mode
-    "option1",  # the first option of the model's question; with several, it is marked or unmarked
-    "option2",
-    "option3",
-    "option4",
-    "option5",
-    "option6",
-    "option7",
-    "option8",
     "marked",  # answer with the marked options
     "own",  # answer in the user's own words, in addition to the marked options
 ]

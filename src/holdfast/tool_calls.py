@@ -30,6 +30,9 @@ SearchName = Literal["searxng", "brave", "tavily", "exa"]
 FileCheck = Literal["after", "before", "other", "unreadable"]
 """The content of a changed file now: as intended, as before, something else, or unreadable."""
 
+FileChecks = tuple[tuple[str, FileCheck], ...]
+"""The paths that a call changes, each with what was found there afterwards."""
+
 
 Confined = Literal["", "read", "workspace", "network"]
 """The wall around a command: none, or what it may do inside: only read, write the workspace, also reach addresses."""

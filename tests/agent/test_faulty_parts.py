@@ -245,7 +245,7 @@ async def test_a_finished_result_is_not_lost_with_the_write_that_failed() -> Non
 
 
 class NeverGone(FunctionToolbox):
-    """The tools of a session whose own keeper is alive, as it is after each command."""
+    """The tools of a session whose own supervisor is alive, as it is after each command."""
 
     async def wait_for_exit(self, commands: Mapping[str, ProcessId | None]) -> bool:
         del commands

@@ -87,7 +87,7 @@ async def test_a_file_that_a_crash_left_half_written_is_removed(tmp_path: Path, 
     part = CallPart(id="A", name="write", arguments="{}")
     store.append([opened(), PromptAccepted(turn=1, text="go")], expected=0)
     store.append([ResponseEnded(step=1, model="m:m", parts=(part,), usage=Usage())], expected=2)
-    store.append([CallStarted(call="A", effect="write", change=change)], expected=3)
+    store.append([CallStarted(call="A", effect="write", changes=(change,))], expected=3)
 
     async def connect(name: str) -> Model:
         raise AssertionError(name)

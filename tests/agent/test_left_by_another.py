@@ -60,7 +60,7 @@ async def test_an_edit_that_landed_before_a_crash_is_known_and_may_be_gone_on_fr
     toolbox = FunctionToolbox(
         [FunctionTool("edit", "write", run, change=NEXT)], file_checks={"a.py": "after"}, files={"a.py": seen}
     )
-    store = journal(CallStarted(call="A", effect="write", change=LANDED))
+    store = journal(CallStarted(call="A", effect="write", changes=(LANDED,)))
     rig = Rig(ScriptedModel([[Call("edit", {})], [Say("done")]]), store=store, toolbox=toolbox)
     await rig.agent.recover()
     assert rig.agent.journal.fold.files["a.py"] == (seen,)

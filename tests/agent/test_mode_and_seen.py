@@ -85,7 +85,7 @@ def crashed_in_an_edit() -> MemoryStore:
         if call is read:
             entries.append(CallStarted(call=read.id, effect="read"))
             entries.append(CallEnded(call=read.id, outcome="ok", text="1\tone", snapshots=(SEEN,)))
-    entries.append(CallStarted(call=edit.id, effect="write", change=LANDED))
+    entries.append(CallStarted(call=edit.id, effect="write", changes=(LANDED,)))
     store = MemoryStore()
     store.append(entries, expected=0)
     return store

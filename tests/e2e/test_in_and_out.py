@@ -20,7 +20,7 @@ WHOLE = (Say("Whole again."),)
 # docs/reference/events.md, as a program would rely on it.
 FIELDS = {
     "init": [
-        {"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "kept", "account"}
+        {"session_id", "model", "effort", "permission_mode", "cwd", "tools", "resumed", "saved", "last_turn"}
         | {"mcp_servers"}
     ],
     "message": [{"role", "content", "turn"}, {"role", "content", "delta"}, {"role", "content", "delta", "cut"}],

@@ -104,7 +104,7 @@ def test_what_a_stop_left_is_shown_again_on_resuming_in_the_same_lines(one_world
     assert [line for line in (done, stopped, unstarted, turn) if line not in live.err.splitlines()] == []
     world.script(WHOLE)
     (begun,) = world.go_on("--output-format", "stream-json").of("init")
-    assert begun["account"] == []  # the last turn ended by itself
+    assert begun["last_turn"] == []  # the last turn ended by itself
 
 
 def spools(world: World) -> list[str]:

@@ -73,7 +73,7 @@ def test_nothing_is_kept_of_a_run_without_a_session(one_world: World) -> None:
     world.script((bash("cat file-in-no-folder; echo x > made"), Call("read", {"path": "made"})), WHOLE)
     ran = world.ask("first", "--no-session", "--output-format", "stream-json")
     assert ran.code == 0, ran.err
-    assert [line["kept"] for line in ran.of("init")] == [False]
+    assert [line["saved"] for line in ran.of("init")] == [False]
     assert left(world) == []
     assert world.run("-c", "-p", "x").code == 2
     for options in (["-c"], ["-r", "x"]):

@@ -548,15 +548,16 @@ def truth_of_files(entries: Sequence[Entry], folder: Path) -> list[str]:
         for result in message.results
     }
     for entry in entries:
-        if not isinstance(entry, CallStarted) or entry.change is None:
+        if not isinstance(entry, CallStarted) or len(entry.changes) != 1:
             continue
-        path = folder / "workspace" / entry.change.path
+        (change,) = entry.changes
+        path = folder / "workspace" / change.path
         found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
         result = results[entry.call]
-        landed = found == entry.change.after
+        landed = found == change.after
         reported = result.outcome == "ok" or "had landed" in result.text
         if landed != reported or (not reported and "did not land" not in result.text):
-            lies.append(f"{entry.change.path} {'was' if landed else 'was not'} changed, and was told: {result.text}")
+            lies.append(f"{change.path} {'was' if landed else 'was not'} changed, and was told: {result.text}")
     return lies
 
 

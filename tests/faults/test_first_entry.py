@@ -56,7 +56,7 @@ def young() -> Iterator[Young]:
         script = [[Call("bash", {"command": "echo one"})], [Say(_ANSWER)]]
 
         def killed() -> None:
-            shutil.copytree(base / "open", base / "killed", ignore=shutil.ignore_patterns("keeper.*"))
+            shutil.copytree(base / "open", base / "killed", ignore=shutil.ignore_patterns("supervisor.*"))
 
         asyncio.run(_turn(session, ScriptedModel(script), _PROMPT, killed))
         body = encode(read_copy(catalog.folder(session.id)).records[0].entry)

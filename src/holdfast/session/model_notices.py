@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.session.journal.entries import Cause, StopReason
-from holdfast.tool_calls import FileCheck, FileSeen, InputRequest, Leaving, Outcome, RemoteCall
+from holdfast.tool_calls import FileCheck, FileChecks, FileSeen, InputRequest, Leaving, Outcome, RemoteCall
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -194,17 +194,15 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     cause: Cause,
     detail: str = "",
     *,
-    file_check: FileCheck | None = None,
-    path: str = "",
+    file_checks: FileChecks = (),
     printed: str = "",
-    several: str = "",
     remote: RemoteCall | None = None,
     input_request: InputRequest | None = None,
     only_reads: bool = False,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
-    `several` is the text of `file_check_lines` for several files. `remote` is the server's tool that it called,
+    `file_checks` says what was found at the paths that it changes. `remote` is the server's tool that it called,
     `input_request` what that server asked the user. `only_reads` says that the tool is holdfast's own and only reads.
     """
     if cause == "fork":
@@ -220,7 +218,7 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
     if only_reads:
         return f"{begun} {_ONLY_READS}"
-    return _with_known_effect(begun, file_check, path, printed, several)
+    return _with_known_effect(begun, file_checks, printed)
 
 
 _ONLY_READS = "It only reads, so it had no effect."
@@ -231,10 +229,10 @@ _ENDED_TO_ASK = (
 )
 
 
-def lost(*, file_check: FileCheck | None = None, path: str = "", printed: str = "", several: str = "") -> str:
+def lost(file_checks: FileChecks = (), *, printed: str = "") -> str:
     """Return the result of a call whose outcome, and perhaps its start, is in an unreadable part of the journal."""
     begun = "Outcome lost: the part of this session's record that may have held it is damaged."
-    return _with_known_effect(begun, file_check, path, printed, several)
+    return _with_known_effect(begun, file_checks, printed)
 
 
 _EACH: dict[FileCheck, str] = {
@@ -245,15 +243,19 @@ _EACH: dict[FileCheck, str] = {
 }
 
 
-def file_check_lines(checks: Iterable[tuple[str, FileCheck]]) -> str:
-    """Return one line for each file of an interrupted call with its state afterwards; "" without files."""
-    lines = [f"{path}: {_EACH[check]}." for path, check in checks]
-    return "\n".join(["Each of its files was looked at afterwards:", *lines]) if lines else ""
+def _known_effect(checks: FileChecks) -> str:
+    match checks:
+        case ():
+            return _UNKNOWN
+        case ((path, check),):
+            return _CHECKED[check].format(path=path)
+        case _:
+            lines = [f"{path}: {_EACH[check]}." for path, check in checks]
+            return "\n".join(["Each of its files was looked at afterwards:", *lines])
 
 
-def _with_known_effect(begun: str, file_check: FileCheck | None, path: str, printed: str, several: str) -> str:
-    known = several or (_UNKNOWN if file_check is None else _CHECKED[file_check].format(path=path))
-    text = f"{begun} {known}"
+def _with_known_effect(begun: str, checks: FileChecks, printed: str) -> str:
+    text = f"{begun} {_known_effect(checks)}"
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 

@@ -166,9 +166,11 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.CallStarted(
         call="c1",
         effect="write",
-        change=FileChange(path="a.py", before="0" * 64, after="f" * 64),
         spool="c1.out",
-        changes=(FileChange(path="b.py", before="0" * 64, after=None),),
+        changes=(
+            FileChange(path="a.py", before="0" * 64, after="f" * 64),
+            FileChange(path="b.py", before="0" * 64, after=None),
+        ),
         remote=RemoteCall(server="trip", tool="book", protocol="2026-07-28"),
         confined="read",
     ),

@@ -54,7 +54,7 @@ class FunctionTool:
             effect=self.effect,
             title=self.name,
             run=act,
-            change=self.change,
+            changes=() if self.change is None else (self.change,),
             spool=self.spool,
             background=self.background,
         )

@@ -49,15 +49,14 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
-    `interrupted` means that the tool was stopped early; `text` is then its partial result. `snapshot` is the file whose
-    content the model now knows, `more_snapshots` further ones. `images` are shown with the text.
+    `interrupted` means that the tool was stopped early; `text` is then its partial result. `snapshots` are the files
+    whose content the model now knows. `images` are shown with the text.
     """
 
     text: str
     ok: bool = True
     interrupted: bool = False
-    snapshot: FileSeen | None = None
-    more_snapshots: tuple[FileSeen, ...] = ()
+    snapshots: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
 
 
@@ -151,8 +150,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     it contacts, else "". `reads` are the absolute paths that it reads; of an edit, those whose content its result
     depends on.
 
-    A file edit has a `change`; a call that edits several files has `changes`. `originals` are the contents before, for
-    a surface that shows more than `detail` does. `known_as` is a name under which another program would run the file.
+    A file edit has `changes`, one for each file. `originals` are the contents before, for a surface that shows more
+    than `detail` does. `known_as` is a name under which another program would run the file.
 
     A command can be confined at `levels`, none where no wall works. The model asks for the addresses `network`, or says
     in `leaves` why it must run outside. `sandbox_required` is the user's setting. With `hides_secrets`, the files with
@@ -174,7 +173,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[ToolContext], Awaitable[ToolOutput]]
     detail: str = ""
     outside: str | None = None
-    change: FileChange | None = None
     changes: tuple[FileChange, ...] = ()
     originals: tuple[bytes, ...] = ()
     known_as: str = ""
@@ -210,11 +208,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         if not self.levels:
             return ""
         return "outside" if self.leaves else "network" if self.network else "workspace"
-
-    @property
-    def files(self) -> tuple[FileChange, ...]:
-        """Return the changes of all files that the call edits."""
-        return self.changes if self.change is None else (self.change, *self.changes)
 
     @property
     def is_for_the_user(self) -> bool:

@@ -253,7 +253,7 @@ class LocalToolbox:
             for call, changes in edits.items():
                 for change in changes:
                     remove_unfinished(self._workspace.root, call, change)
-        if next(self._folder.glob("keeper-*.lock"), None) is not None:
+        if any(next(self._folder.glob(locks), None) is not None for locks in ("supervisor-*.lock", "keeper*.lock")):
             from holdfast.tools.process.supervisor_locks import remove_locks
 
             remove_locks(self._folder)

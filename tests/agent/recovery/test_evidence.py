@@ -60,7 +60,7 @@ async def test_a_change_of_what_the_model_has_not_seen_is_not_made(before: str |
     assert rig.outcomes["edits"] in ("failed", "ok")
     if first is not None:
         assert first.text.startswith("File 'a.py' changed since you last read or wrote it")
-    started = [entry for entry in rig.entries if isinstance(entry, CallStarted) and entry.change is not None]
+    started = [entry for entry in rig.entries if isinstance(entry, CallStarted) and entry.changes]
     assert bool(started) == (outcome == "ok")
 
 
@@ -96,14 +96,14 @@ def test_a_change_that_landed_is_seen_and_a_command_is_looked_at_from_when_it_be
 
     landed, not_landed = (FileChange(path=path, before=None, after="c" * 64) for path in ("a.py", "b.py"))
     started = [
-        CallStarted(call="A", effect="write", change=landed),
-        CallStarted(call="B", effect="write", change=not_landed),
+        CallStarted(call="A", effect="write", changes=(landed,)),
+        CallStarted(call="B", effect="write", changes=(not_landed,)),
         CallStarted(call="C", effect="execute", spool="C.out"),
     ]
     box = Box((), file_checks={"a.py": "after", "b.py": "before"}, files={"a.py": OTHER})
     known = gather_evidence(started, box, seconds={}, began={"C": 12.5}, ended={}, gap=False)
-    assert known.file_checks == {"A": "after", "B": "before"}
-    assert known.seen == {"A": OTHER}
+    assert known.file_checks == {"A": (("a.py", "after"),), "B": (("b.py", "before"),)}
+    assert known.snapshots == {"A": (OTHER,), "B": ()}
     assert lookups == [("C.out", 12.5)]
 
 

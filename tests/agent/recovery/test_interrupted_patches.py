@@ -55,7 +55,7 @@ def left(plan: Plan) -> list[Entry]:
         PromptAccepted(turn=1, text="patch it"),
         RequestStarted(step=1, attempt=1, model="m"),
         ResponseEnded(step=1, model="m", parts=(call,), usage=Usage()),
-        CallStarted(call="A", effect="write", change=plan.change, changes=plan.changes),
+        CallStarted(call="A", effect="write", changes=plan.changes),
     ]
 
 

@@ -117,8 +117,8 @@ BEGUN: list[Entry] = [
 )
 def test_an_interrupted_edit_says_what_was_found(check: FileCheck, message: str) -> None:
     change = FileChange(path="app.py", before="0" * 64, after="1" * 64)
-    conversation = fold([*BEGUN, CallStarted(call="A", effect="write", change=change)])
-    ended = settle(conversation, StopCause("crash"), known=Evidence(file_checks={"A": check}))[0]
+    conversation = fold([*BEGUN, CallStarted(call="A", effect="write", changes=(change,))])
+    ended = settle(conversation, StopCause("crash"), known=Evidence(file_checks={"A": (("app.py", check),)}))[0]
     assert isinstance(ended, CallEnded)
     assert ended.outcome == "interrupted"
     assert message in ended.text

@@ -38,8 +38,8 @@ def plan(effect: Effect, *, outside: str | None = None, host: str = "") -> Plan:
     async def run(_: ToolContext) -> ToolOutput:
         raise AssertionError("deciding must not run")
 
-    change = FileChange(path="src/app.py", before=None, after="0" * 64) if effect == "write" else None
-    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside, change=change, host=host)
+    changes = (FileChange(path="src/app.py", before=None, after="0" * 64),) if effect == "write" else ()
+    return Plan(effect=effect, title="do src/app.py", run=run, outside=outside, changes=changes, host=host)
 
 
 def test_the_law_covers_every_combination() -> None:

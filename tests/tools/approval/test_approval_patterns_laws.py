@@ -47,7 +47,7 @@ def runs(command: str, *, outside: str | None = None) -> Plan:
 
 def writes(path: str, *, outside: str | None = None) -> Plan:
     change = FileChange(path=path, before=None, after="0" * 64)
-    return Plan(effect="write", title="write", run=_never, change=change, outside=outside)
+    return Plan(effect="write", title="write", run=_never, changes=(change,), outside=outside)
 
 
 def may(effect: Effect, *texts: str) -> tuple[Pattern, ...]:

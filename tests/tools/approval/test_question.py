@@ -17,7 +17,7 @@ async def _runs(context: ToolContext) -> ToolOutput:
 
 def edit(path: str = "src/a.py", *, outside: str | None = None) -> Plan:
     change = FileChange(path=path, before=None, after="x")
-    return Plan(effect="write", title=f"edit {path}", change=change, outside=outside, run=_runs)
+    return Plan(effect="write", title=f"edit {path}", changes=(change,), outside=outside, run=_runs)
 
 
 def names(plan: Plan, mode: Mode = "ask") -> list[str]:

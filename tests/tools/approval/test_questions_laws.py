@@ -40,7 +40,9 @@ def plans(draw: st.DrawFn) -> Plan:
             )  # fmt: skip
         case "edit":
             outside = draw(st.none() | TEXTS)
-            return Plan(effect="write", title=command, change=change, detail=draw(TEXTS), outside=outside, run=_never)
+            return Plan(
+                effect="write", title=command, changes=(change,), detail=draw(TEXTS), outside=outside, run=_never
+            )
         case "plan":
             return Plan(effect="read", title=command, detail=draw(TEXTS), presents=True, run=_never)
         case "question":

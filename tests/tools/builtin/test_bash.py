@@ -66,7 +66,7 @@ def test_a_plan_shows_the_whole_command_and_does_nothing(tmp_path: Path) -> None
     assert (planned.effect, planned.title, planned.detail) == ("execute", "run: touch here…", "touch here\necho done")
     assert planned.spool is not None
     assert re.fullmatch(r"call-1\.[0-9a-f]{32}\.out", planned.spool)
-    assert (planned.change, planned.outside) == (None, None)
+    assert (planned.changes, planned.outside) == ((), None)
     assert list(tmp_path.iterdir()) == []
 
 

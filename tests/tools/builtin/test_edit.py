@@ -49,11 +49,11 @@ def test_an_edit_is_planned_shown_and_done(space: Workspace) -> None:
         "--- app.py\n+++ app.py\n@@ -4,5 +4,6 @@\n \n \n def two():\n"
         "-    value = compute(2)\n-    return value\n+    value = 3\n+    return 4\n+    # done\n"
     )
-    assert plan.change
-    assert plan.change.before == hashlib.sha256(CODE.encode()).hexdigest()
+    (change,) = plan.changes
+    assert change.before == hashlib.sha256(CODE.encode()).hexdigest()
     assert (space.root / "app.py").read_text() == CODE
     assert ran(plan).text == "Edited app.py: 1 replacement at line 7 (+3 -2 lines)."
-    assert check_change(space.root, plan.change) == "after"
+    assert check_change(space.root, change) == "after"
     assert (space.root / "app.py").read_text().endswith("def two():\n    value = 3\n    return 4\n    # done\n")
 
 
@@ -151,7 +151,7 @@ def test_an_edit_outside_tells_nothing_before_it_is_allowed(space: Workspace) ->
     for old in ("secret", "no such words"):
         assert planned(edit, path="../secret.txt", old=old, new="x").outside
     wrong = planned(edit, path="../secret.txt", old="the  secret", new="x")
-    assert (wrong.change, wrong.detail) == (None, "")
+    assert (wrong.changes, wrong.detail) == ((), "")
     with pytest.raises(ToolFailed, match="the secret"):
         ran(wrong)
 

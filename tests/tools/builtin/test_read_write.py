@@ -35,7 +35,7 @@ def sha(text: str) -> str:
 def test_read_numbers_the_lines(space: Workspace) -> None:
     (space.root / "a.txt").write_bytes(b"one\r\n\ntwo\rthree")
     plan = planned(ReadTool(space), path="./a.txt")
-    assert (plan.effect, plan.title, plan.outside, plan.change) == ("read", "read a.txt", None, None)
+    assert (plan.effect, plan.title, plan.outside, plan.changes) == ("read", "read a.txt", None, ())
     assert ran(plan).text == "1\tone\n2\t\n3\ttwo\rthree"
 
 
@@ -170,7 +170,7 @@ def test_a_title_is_one_line(space: Workspace) -> None:
 def test_write_a_new_file_with_its_folders(space: Workspace) -> None:
     plan = planned(WriteTool(space), path="src/deep/new.py", content="one\ntwo\n")
     change = FileChange(path="src/deep/new.py", before=None, after=sha("one\ntwo\n"))
-    assert plan.change == change
+    assert plan.changes == (change,)
     assert plan.detail == "--- src/deep/new.py\n+++ src/deep/new.py\n@@ -1,0 +1,2 @@\n+one\n+two\n"
     assert not (space.root / "src").exists(), "a plan only looks"
     assert check_change(space.root, change) == "before"
@@ -186,7 +186,7 @@ def test_write_keeps_the_mode_and_follows_a_link_inside(space: Workspace) -> Non
     path.chmod(0o750)
     (space.root / "link").symlink_to("run.sh")
     plan = planned(WriteTool(space), path="link", content="new\n")
-    assert plan.change == FileChange(path="run.sh", before=sha("old\n"), after=sha("new\n"))
+    assert plan.changes == (FileChange(path="run.sh", before=sha("old\n"), after=sha("new\n")),)
     assert ran(plan).text == "Replaced run.sh: 4 bytes (+1 -1 lines)."
     assert path.read_text() == "new\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o750
@@ -208,7 +208,7 @@ def test_write_keeps_the_form_of_a_file(space: Workspace, before: bytes, content
     path = space.root / "form.txt"
     path.write_bytes(before)
     plan = planned(WriteTool(space), path="form.txt", content=content)
-    assert plan.change == FileChange(path="form.txt", before=sha(before.decode()), after=sha(after.decode()))
+    assert plan.changes == (FileChange(path="form.txt", before=sha(before.decode()), after=sha(after.decode())),)
     assert ran(plan).text.partition("lines).")[2] == said
     assert path.read_bytes() == after
 
@@ -265,14 +265,14 @@ def test_write_leaves_a_file_alone_that_changed_since_the_plan(space: Workspace,
     path = space.root / "a.txt"
     path.write_text("old\n")
     plan = planned(WriteTool(space), path="a.txt", content="new\n")
-    assert plan.change
+    (change,) = plan.changes
     path.unlink()
     if meanwhile is not None:
         path.write_bytes(meanwhile)
     with pytest.raises(ToolFailed, match=r"changed since this call was planned\. Nothing was written"):
         ran(plan)
     assert (path.read_bytes() if path.exists() else None) == meanwhile
-    assert check_change(space.root, plan.change) == "other"
+    assert check_change(space.root, change) == "other"
     assert len(list(space.root.iterdir())) == (meanwhile is not None), "no temporary file stays"
 
 
@@ -334,10 +334,10 @@ def test_write_outside_says_so_and_tells_nothing_before_it_is_allowed(space: Wor
     outside = str(tmp_path.resolve() / "secret.txt")
     assert (plan.outside, plan.title) == (outside, f"write {outside}")
     change = FileChange(path=outside, before=sha("the secret\n"), after=sha("mine\n"))
-    assert plan.change == change
+    assert plan.changes == (change,)
     assert check_change(space.root, change) == "before"
     same = planned(write, path="../secret.txt", content="the secret\n")
-    assert (same.outside, same.change, same.detail) == (outside, None, "")
+    assert (same.outside, same.changes, same.detail) == (outside, (), "")
     with pytest.raises(ToolFailed, match="already has exactly this content"):
         ran(same)
     assert "Replaced" in ran(plan).text

@@ -51,7 +51,7 @@ def test_a_patch_is_planned_as_a_whole_and_done(space: Workspace) -> None:
     before = present(space)
     plan = planned(ApplyPatchTool(space), input=WHOLE)
     assert present(space) == before
-    assert (plan.effect, plan.change, plan.title) == ("write", None, "patch a.py, new/b.py and 3 more")
+    assert (plan.effect, plan.title) == ("write", "patch a.py, new/b.py and 3 more")
     assert [change.path for change in plan.changes] == ["a.py", "new/b.py", "e.py", "c.py", "d.py"]
     assert {check_change(space.root, change) for change in plan.changes} == {"before"}
     out = ran(plan)
@@ -64,7 +64,7 @@ def test_a_patch_is_planned_as_a_whole_and_done(space: Workspace) -> None:
     ]
     assert present(space) == {"a.py": "x = 2\n", "new/b.py": "b\n", "e.py": "e\n"}
     assert {check_change(space.root, change) for change in plan.changes} == {"after"}
-    known = {seen.path: seen.size for seen in (out.snapshot, *out.more_snapshots) if seen}
+    known = {seen.path: seen.size for seen in out.snapshots}
     assert known == {"a.py": 6, "new/b.py": 2, "e.py": 2, "c.py": None, "d.py": None}
 
 
@@ -88,8 +88,7 @@ def test_a_file_that_changed_in_between_stops_there_and_both_are_said(space: Wor
 
 def test_one_file_is_a_change_like_an_edit(space: Workspace) -> None:
     plan = patched(space, "*** Update File: a.py\n@@\n-x = 1\n+x = 2\n@@\n+y")
-    assert plan.change is not None
-    assert plan.changes == ()
+    assert len(plan.changes) == 1
     assert ran(plan).text == "a.py: changed (+2 -1 lines)"
 
 
@@ -127,7 +126,7 @@ def test_several_files_may_run_only_if_each_may(space: Workspace) -> None:
 def test_a_patch_outside_says_nothing_before_it_is_allowed(space: Workspace) -> None:
     plan = patched(space, "*** Update File: ../secret.txt\n@@\n-guess\n+x")
     assert plan.outside
-    assert (plan.detail, plan.files) == ("", ())
+    assert (plan.detail, plan.changes) == ("", ())
     with pytest.raises(ToolFailed, match="was not found"):
         ran(plan)
 

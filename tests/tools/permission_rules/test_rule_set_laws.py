@@ -28,7 +28,7 @@ def runs(command: str) -> Plan:
 def writes(path: str, *, known_as: str = "") -> Plan:
     change = FileChange(path=path, before=None, after="0" * 64)
     outside = path if path.startswith("/") else None
-    return Plan(effect="write", title="edit", run=_never, change=change, known_as=known_as, outside=outside)
+    return Plan(effect="write", title="edit", run=_never, changes=(change,), known_as=known_as, outside=outside)
 
 
 def reads(*paths: str) -> Plan:

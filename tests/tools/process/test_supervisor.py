@@ -386,3 +386,14 @@ def test_what_cannot_be_ended_is_counted_once(tmp_path: Path) -> None:
         finally:
             for pid in [pid for call in commands for pid in alive(call)]:
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("name", ["keeper.lock", "keeper-2.lock", "supervisor.lock"])
+def test_a_supervisor_of_before_its_lock_was_renamed_is_waited_for(tmp_path: Path, name: str) -> None:
+    lock = os.open(tmp_path / name, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not asyncio.run(wait_for_exit(tmp_path, 0.0))
+    finally:
+        os.close(lock)
+    assert asyncio.run(wait_for_exit(tmp_path, 0.0))

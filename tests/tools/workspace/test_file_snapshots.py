@@ -21,7 +21,7 @@ def space(tmp_path: Path) -> Workspace:
 
 def seen(space: Workspace, name: str = "a.txt") -> FileSeen:
     """Return the file as reading it says it was."""
-    found = called(ReadTool(space), path=name).snapshot
+    (found,) = called(ReadTool(space), path=name).snapshots
     assert found is not None
     return found
 
@@ -46,18 +46,16 @@ def test_a_file_is_the_same_until_its_content_is_another(space: Workspace) -> No
 
 
 def test_what_was_written_and_edited_is_seen_as_it_is_on_the_disk(space: Workspace) -> None:
-    written = called(WriteTool(space), path="new/a.txt", content="one\n").snapshot
-    assert written is not None
+    (written,) = called(WriteTool(space), path="new/a.txt", content="one\n").snapshots
     assert written == seen(space, "new/a.txt")
-    edited = called(EditTool(space), path="new/a.txt", old="one", new="two").snapshot
-    assert edited is not None
+    (edited,) = called(EditTool(space), path="new/a.txt", old="one", new="two").snapshots
     assert edited == seen(space, "new/a.txt")
     assert not edited.same(written)
 
 
 def test_a_window_is_of_the_whole_file_and_an_empty_file_is_one(space: Workspace) -> None:
     (space.root / "a.txt").write_text("1\n2\n3\n")
-    window = called(ReadTool(space), path="a.txt", offset=2, limit=1).snapshot
+    (window,) = called(ReadTool(space), path="a.txt", offset=2, limit=1).snapshots
     assert window == seen(space)
     (space.root / "empty").touch()
     assert seen(space, "empty").size == 0
@@ -66,8 +64,7 @@ def test_a_window_is_of_the_whole_file_and_an_empty_file_is_one(space: Workspace
 def test_a_large_file_is_recognized_by_its_size_and_time(space: Workspace) -> None:
     file = space.root / "big.log"
     file.write_bytes(b"line\n" * (LARGEST_HASHED // 5 + 1))
-    before = called(ReadTool(space), path="big.log", limit=1).snapshot
-    assert before is not None
+    (before,) = called(ReadTool(space), path="big.log", limit=1).snapshots
     assert before.sha256 == ""
     assert current_snapshot(space.root, before).same(before)
     os.utime(file, ns=(1, 1))

@@ -40,9 +40,7 @@ def runs(command: str) -> Plan:
 
 
 def writes(path: str) -> Plan:
-    return Plan(
-        effect="write", title="edit", run=_never, change=FileChange(path=path, before=None, after="0" * 64), reads=()
-    )
+    return Plan(effect="write", title="edit", run=_never, changes=(FileChange(path=path, before=None, after="0" * 64),))
 
 
 def asked(*patterns: Pattern, call: str = "c") -> e.ApprovalAsked:

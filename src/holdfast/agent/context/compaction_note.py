@@ -10,7 +10,6 @@ from holdfast.agent.context.compaction_plan import CompactionPlan
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
-from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.parts import CallPart
 from holdfast.tools.truncation import cap
 
@@ -49,7 +48,7 @@ def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
             case ResponseEnded(parts=parts):
                 lists.update(part.id for part in parts if isinstance(part, CallPart) and part.name == TODO)
             case CallStarted(call=call) if is_included(call):
-                for change in started_changes(entry):
+                for change in entry.changes:
                     changed.pop(change.path, None)
                     changed[change.path] = None
             case CallEnded(call=call) if is_included(call):

@@ -10,16 +10,15 @@ from holdfast.agent.recovery.settle import Evidence
 from holdfast.agent.seam import LeftBehind
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal.entries import CallEnded, CallStarted, ResponseEnded
-from holdfast.session.journal.file_changes import started_changes
 from holdfast.session.journal.store import Reading
-from holdfast.tool_calls import FileChange, FileCheck, FileSeen
+from holdfast.tool_calls import FileChange, FileChecks, FileSeen
 from holdfast.tools.tool import Toolbox
 
 
 def edits(calls: Iterable[OpenCall]) -> dict[str, tuple[FileChange, ...]]:
     """Return the file changes of started calls, by call id."""
     started = [call.started for call in calls if call.started is not None]
-    return {each.call: changes for each in started if (changes := started_changes(each))}
+    return {each.call: each.changes for each in started if each.changes}
 
 
 def has_gap(reading: Reading) -> bool:
@@ -47,15 +46,11 @@ def gather_evidence(
     known = Evidence(seconds=dict(seconds), ended=dict(ended), gap=gap)
     now = time.time()
     for entry in started:
-        if entry.change is not None:
-            known.file_checks[entry.call] = check = toolbox.check_change(entry.change)
-            if check == "after":
-                known.seen[entry.call] = toolbox.current_snapshot(FileSeen(path=entry.change.path))
         if entry.changes:
-            checks: list[tuple[str, FileCheck]] = [(each.path, toolbox.check_change(each)) for each in entry.changes]
-            known.several[entry.call] = tuple(checks)
+            checks: FileChecks = tuple((each.path, toolbox.check_change(each)) for each in entry.changes)
+            known.file_checks[entry.call] = checks
             landed = (FileSeen(path=path) for path, check in checks if check == "after")
-            known.seen_also[entry.call] = tuple(map(toolbox.current_snapshot, landed))
+            known.snapshots[entry.call] = tuple(map(toolbox.current_snapshot, landed))
         if entry.spool is not None:
             since = began.get(entry.call, now - seconds.get(entry.call, 0.0))
             if (traces := toolbox.traces(entry.spool, since)) is not None:

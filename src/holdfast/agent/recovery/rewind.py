@@ -8,7 +8,6 @@ from holdfast.errors import UsageError
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import CallStarted, Entry, PromptAccepted, Rewound
-from holdfast.session.journal.file_changes import started_changes
 
 
 def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int) -> tuple[Rewound, str]:
@@ -30,7 +29,7 @@ def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int
             case CallStarted(effect="execute" | "remote"):
                 commands += 1
             case CallStarted(effect="write"):
-                files += [change.path for change in started_changes(entry)]
+                files += [change.path for change in entry.changes]
             case _:
                 pass
     note = model_notices.rewound_notice(tuple(dict.fromkeys(files)), commands)

@@ -37,7 +37,7 @@ from holdfast.session.conversation.conversation import Conversation, OpenCall
 from holdfast.session.journal.entries import CallEnded, Entry, ResponseEnded, ShellEnded, ShellStarted, TurnEnded
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileCheck, FileSeen, Outcome, RemoteCall
+from holdfast.tool_calls import Effect, FileChecks, FileSeen, Outcome, RemoteCall
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
 
@@ -54,18 +54,14 @@ LONGEST_CUT = 1024 * 1024
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Evidence about calls that started and have no outcome, by call id.
 
-    `file_checks` says what was found of the one file of a call, `several` of each of several. `seen` and `seen_also`
-    hold the files whose changes had landed, `traces` what commands left behind, `seconds` how long calls have
-    run, `ended` the outcomes of calls that finished while the journal could not be written. With a `gap`, entries that
-    say whether calls started or ended may be unreadable.
+    `file_checks` says what was found at each path that a call changes, `snapshots` are the files whose changes had
+    landed, `traces` what commands left behind, `seconds` how long calls have run, `ended` the outcomes of calls that
+    finished while the journal could not be written. With a `gap`, entries that say whether calls started or ended may
+    be unreadable.
     """
 
-    file_checks: dict[str, FileCheck] = msgspec.field(default_factory=dict[str, FileCheck])
-    seen: dict[str, FileSeen] = msgspec.field(default_factory=dict[str, FileSeen])
-    several: dict[str, tuple[tuple[str, FileCheck], ...]] = msgspec.field(
-        default_factory=dict[str, tuple[tuple[str, FileCheck], ...]]
-    )
-    seen_also: dict[str, tuple[FileSeen, ...]] = msgspec.field(default_factory=dict[str, tuple[FileSeen, ...]])
+    file_checks: dict[str, FileChecks] = msgspec.field(default_factory=dict[str, FileChecks])
+    snapshots: dict[str, tuple[FileSeen, ...]] = msgspec.field(default_factory=dict[str, tuple[FileSeen, ...]])
     traces: dict[str, Traces] = msgspec.field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = msgspec.field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = msgspec.field(default_factory=dict[str, CallEnded])
@@ -166,24 +162,20 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
         text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
         return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
-    change = call.started.change if call.started else None
-    file_check, path = known.file_checks.get(call_id), change.path if change else ""
-    several = model_notices.file_check_lines(known.several.get(call_id, ()))
+    file_checks = known.file_checks.get(call_id, ())
     if known.gap:
-        text = model_notices.lost(file_check=file_check, path=path, printed=printed, several=several)
+        text = model_notices.lost(file_checks, printed=printed)
     else:
         text = model_notices.interrupted(
             stop_cause.cause,
             stop_cause.detail,
-            file_check=file_check,
-            path=path,
+            file_checks=file_checks,
             printed=printed,
-            several=several,
             remote=remote,
             input_request=waits,
             only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
         )
-    snapshots = (*filter(None, (known.seen.get(call_id),)), *known.seen_also.get(call_id, ()))
+    snapshots = known.snapshots.get(call_id, ())
     return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots)
 
 

@@ -129,7 +129,7 @@ class Calls:
 
     def _reject_stale(self, plan: Plan) -> Plan:
         """Return the plan; raises `ToolFailed` if it would overwrite file content that the model has not seen."""
-        for change in plan.files:
+        for change in plan.changes:
             versions = self._journal.fold.files.get(change.path, ())
             if is_stale(change, next(iter(versions), None)):
                 raise ToolFailed(model_notices.stale_file_notice(change.path))
@@ -249,7 +249,6 @@ class Calls:
         started = e.CallStarted(
             call=call.id,
             effect=plan.effect,
-            change=plan.change,
             spool=plan.spool,
             changes=plan.changes,
             remote=plan.remote,
@@ -343,7 +342,7 @@ class Calls:
                 outcome=outcome,
                 text=text,
                 seconds=seconds,
-                snapshots=(*filter(None, (output.snapshot,)), *output.more_snapshots),
+                snapshots=output.snapshots,
                 images=output.images,
             )
             ended = self._repeated.with_notice(ended)

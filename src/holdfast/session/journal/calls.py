@@ -8,14 +8,13 @@ from holdfast.tool_calls import Confined, Effect, FileChange, FileSeen, Image, O
 
 
 class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-started", omit_defaults=True):
-    """The effect of `call` may begin now. `change` or `changes` let recovery check files; `spool` holds live output.
+    """The effect of `call` may begin now. `changes` let recovery check files; `spool` holds live output.
 
     `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
     """
 
     call: str
     effect: Effect
-    change: FileChange | None = None
     spool: str | None = None
     changes: tuple[FileChange, ...] = ()
     remote: RemoteCall | None = None

@@ -72,10 +72,17 @@ def _ended_fields(fields: EntryFields) -> None:
         fields["snapshots"] = [*([] if first is None else [first]), *further]
 
 
+def _started_fields(fields: EntryFields) -> None:
+    """Put `change` before the `changes`."""
+    if (change := fields.pop("change", None)) is not None:
+        fields["changes"] = [change, *convert_value(fields.get("changes", []), list[object])]
+
+
 _RENAMED: dict[str, tuple[tuple[str, ...], Callable[[EntryFields], None]]] = {
     "approval-asked": (("why",), _question_field),
     "approval-answered": (("words", "pattern"), _answered_fields),
     "call-ended": (("seen", "seen_also"), _ended_fields),
+    "call-started": (("change",), _started_fields),
     "compacted": (("said",), _compacted_fields),
     "request-failed": (("retry_whole",), _failed_fields),
 }

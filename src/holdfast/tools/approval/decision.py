@@ -226,7 +226,7 @@ def _reason_to_ask(plan: Plan, policy: Policy, tool: str) -> str:
         plan.outside is None
         and plan.effect == "write"
         and policy.mode == "accept-edits"
-        and plan.files
+        and plan.changes
         and not by_itself
         and not secret
     ):

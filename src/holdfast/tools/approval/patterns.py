@@ -36,7 +36,7 @@ _LONGEST = 300
 
 def changes_autorun_file(plan: Plan) -> bool:
     """Return whether the plan changes a file that other programs run or obey by themselves, under any of its names."""
-    names = [change.path for change in plan.files]
+    names = [change.path for change in plan.changes]
     return bool(names) and any(map(runs_by_itself, (*names, plan.known_as)))
 
 
@@ -69,7 +69,7 @@ def patterns_allow(plan: Plan, patterns: Sequence[Pattern]) -> bool:
             for part in line.parts
         )
     if plan.effect == "write":
-        changed = [change.path for change in plan.files]
+        changed = [change.path for change in plan.changes]
         return (
             bool(changed)
             and not changes_autorun_file(plan)
@@ -131,7 +131,7 @@ def suggest_patterns(  # noqa: PLR0911 - a return for each kind of call
     line = _line(plan)
     if line is not None and plan.effect == "execute":
         return _with_hosts(_suggest_line(line), plan, only_reads=line.only_reads)
-    if plan.effect == "write" and plan.files:
+    if plan.effect == "write" and plan.changes:
         return _suggest_writes(plan) if not changes_autorun_file(plan) else PatternSuggestion(why=_BY_ITSELF)
     return PatternSuggestion(why="it is not known what another such call would do")
 
@@ -148,7 +148,7 @@ _BY_ITSELF = "other programs run or obey that file by themselves"
 
 
 def _suggest_writes(plan: Plan) -> PatternSuggestion:
-    each = [_suggest_write(change.path) for change in plan.files]
+    each = [_suggest_write(change.path) for change in plan.changes]
     if why := next((one.why for one in each if one.why), ""):
         return PatternSuggestion(why=why)
     return PatternSuggestion(tuple(dict.fromkeys(pattern for one in each for pattern in one.patterns)))

@@ -12,8 +12,8 @@ from holdfast.questions import (
     ALL_ANSWERS,
     EDITS,
     NO,
+    OPTION_NAMES,
     AnswerChoice,
-    ChoiceName,
     Question,
     QuestionRules,
     level_choices,
@@ -40,17 +40,6 @@ PLAN_CHOICES = (
 OWN_WORDS = AnswerChoice(name="own", label="Answer in your own words", words=True)
 ANSWER_MARKED = AnswerChoice(name="marked", label="Answer with what is marked")
 
-_OPTIONS: tuple[ChoiceName, ...] = (
-    "option1",
-    "option2",
-    "option3",
-    "option4",
-    "option5",
-    "option6",
-    "option7",
-    "option8",
-)
-
 
 def question_of(
     plan: Plan, *, mode: Mode, why: str = "", call: str = "", rules: QuestionRules = ALL_ANSWERS
@@ -71,7 +60,7 @@ def question_of(
 
     by_itself = plan.effect == "write" and changes_autorun_file(plan)
     choices = remembering_choices(suggest_patterns(plan).patterns)
-    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.files and not by_itself:
+    if mode == "ask" and plan.effect == "write" and plan.outside is None and plan.changes and not by_itself:
         choices.append(EDITS)
     first, last = level_choices(plan.asks_level, tuple(map(valid_unicode, plan.network)))
     return Question(
@@ -110,7 +99,7 @@ def question_of_the_model(question: UserQuestion, *, detail: str) -> Question:
             option=valid_unicode(each.label),
             note=valid_unicode(each.description),
         )
-        for name, each in zip(_OPTIONS, question.options, strict=False)
+        for name, each in zip(OPTION_NAMES, question.options, strict=False)
     )
     more = (*((ANSWER_MARKED,) if question.several else ()), *((OWN_WORDS,) if question.free_text else ()))
     choices = (*options[:-1], *more, *options[-1:]) if question.by else (*options, *more)

@@ -172,7 +172,7 @@ def _picture(place: SafePath, file: BufferedReader, size: int) -> ToolOutput:
         raise ToolFailed(image_too_large(place.name, size))
     snapshot = take_snapshot(place, file)
     shown = image(file.read(LARGEST_IMAGE_FILE + 1), place.name)
-    return ToolOutput(text=f"Image {shown.described}.", snapshot=snapshot, images=(shown,))
+    return ToolOutput(text=f"Image {shown.described}.", snapshots=(snapshot,), images=(shown,))
 
 
 def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> ToolOutput:
@@ -205,11 +205,11 @@ def _window(place: SafePath, offset: int, limit: int, stop: threading.Event) -> 
         return ToolOutput(
             text=f"File {place.name!r} {content}, so there is nothing from line {offset} on.",
             ok=not number,
-            snapshot=snapshot,
+            snapshots=(snapshot,),
         )
     if "\ufffd" in text:
         text += "\n[Bytes that are not valid UTF-8 are shown as U+FFFD.]"
     if more:
         last = offset + len(shown) - 1
         text += f"\n[Lines {offset} to {last} are shown; the file continues. Read on with offset={last + 1}.]"
-    return ToolOutput(text=text, snapshot=snapshot)
+    return ToolOutput(text=text, snapshots=(snapshot,))

@@ -143,14 +143,12 @@ class ApplyPatchTool:
         async def run(context: ToolContext) -> ToolOutput:
             return _apply_changes(changes, context.call, tuple(notes))
 
-        one = changes[0].change if len(changes) == 1 else None
         return Plan(
             effect="write",
             title=title,
             detail="\n".join(each.diff.text.removesuffix("\n") for each in changes),
             outside=outside,
-            change=one,
-            changes=() if one else tuple(each.change for each in changes),
+            changes=tuple(each.change for each in changes),
             originals=tuple(each.before for each in changes),
             known_as=next((file.known_as for file in files.values() if file.known_as), ""),
             run=run,
@@ -256,6 +254,4 @@ def _apply_changes(changes: Sequence[_Change], call: str, notes: Sequence[str]) 
         text = f"{failed}\nDone before that, and left as it is:\n{text}\nNot done: {left}."
     if notes and not failed:
         text += f"\n[Hunks were found loosely: {'; '.join(notes)}.]"
-    return ToolOutput(
-        text=text, ok=not failed, snapshot=snapshots[0] if snapshots else None, more_snapshots=tuple(snapshots[1:])
-    )
+    return ToolOutput(text=text, ok=not failed, snapshots=tuple(snapshots))

@@ -51,7 +51,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
         if plan.host:
             return any(_names_host(rule, plan.host) for rule in _with_subject(rules, "host"))
         if plan.effect == "write":
-            return bool(plan.files) and self.allow_change(*(change.path for change in plan.files), plan.known_as)
+            return bool(plan.changes) and self.allow_change(*(change.path for change in plan.changes), plan.known_as)
         return plan.effect == "read" and bool(plan.reads) and all(self.allows_reading(path) for path in plan.reads)
 
     def allow_all_commands(self, tool: str) -> bool:
@@ -105,7 +105,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
                     or any(command_matches(folded_path(rule.specifier), folded_path(text)) for text in line.all_texts)
                 )
             case "edit":
-                changed = (*(change.path for change in plan.files), plan.known_as)
+                changed = (*(change.path for change in plan.changes), plan.known_as)
                 written = () if line is None else (path for part in line.parts for path in part.writes)
                 if not rule.specifier and line is None:
                     return plan.effect == "write" and rule.tool in ("edit", tool)

@@ -28,8 +28,10 @@ PACKAGES = Path(__file__).parents[3]
 CONTAINERS = ("podman", "docker")
 """Programs that run the supervisor in a container, with the container's Python."""
 
-SUPERVISOR = "keeper"
-"""The name of a session's first supervisor; further ones are `keeper-NAME`."""
+SUPERVISOR = "supervisor"
+"""The name of a session's first supervisor; further ones are `supervisor-NAME`."""
+OLDER_SUPERVISOR = "keeper"
+"""What it was called in session folders of before, whose supervisors may still run."""
 SUPERVISOR_LOCK = f"{SUPERVISOR}.lock"
 
 LONGEST_ANSWER_LINE = 1 << 20

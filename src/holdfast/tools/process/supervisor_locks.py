@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from holdfast.system.bounded_files import read_bounded
-from holdfast.tools.process.launch import SUPERVISOR, SUPERVISOR_LOCK
+from holdfast.tools.process.launch import OLDER_SUPERVISOR, SUPERVISOR, SUPERVISOR_LOCK
 from holdfast.tools.process.watchdog import GONE
 
 LARGEST_LOCK = 4096
@@ -19,7 +19,7 @@ LARGEST_LOCK = 4096
 
 def _lock_files(folder: Path) -> list[Path]:
     """Return the lock files of all supervisors that the session in `folder` has had."""
-    return sorted(folder.glob(f"{SUPERVISOR}*.lock"))
+    return sorted(path for name in (SUPERVISOR, OLDER_SUPERVISOR) for path in folder.glob(f"{name}*.lock"))
 
 
 async def wait_for_exit(folder: Path, seconds: float = 1.0) -> bool:

@@ -118,14 +118,14 @@ def replacement(
     async def run(context: ToolContext) -> ToolOutput:
         status = replace(place, change, after, call=context.call)
         seen = FileSeen(path=place.name, size=status.st_size, modified=status.st_mtime_ns, sha256=digest)
-        return ToolOutput(text=describe(diff), snapshot=seen)
+        return ToolOutput(text=describe(diff), snapshots=(seen,))
 
     return Plan(
         effect="write",
         title=title,
         detail=diff.text,
         outside=place.outside,
-        change=change,
+        changes=(change,),
         originals=() if shown is None or len(shown) > LARGEST_FILE else (shown,),
         run=run,
     )

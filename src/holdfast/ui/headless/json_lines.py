@@ -50,8 +50,8 @@ class JsonLines:
             cwd=opened.cwd,
             tools=list(opened.tools),
             resumed=opened.resumed,
-            kept=opened.saved,
-            account=list(last_turn_status(opened.last_turn)),
+            saved=opened.saved,
+            last_turn=list(last_turn_status(opened.last_turn)),
             mcp_servers=[
                 {"name": name, "status": "failed" if error else "connected", **({"error": error} if error else {})}
                 for name, error in opened.servers

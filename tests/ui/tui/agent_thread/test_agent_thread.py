@@ -159,9 +159,9 @@ def test_what_is_typed_while_a_crashed_session_is_settled_is_its_next_prompt(scr
     screen.model.extend([Say("hello")])
     session = screen.session(PromptAccepted(turn=1, text="old"))
     session.store.close()
-    lock = os.open(screen.catalog.folder(session.id) / "keeper.lock", os.O_RDWR | os.O_CREAT)
+    lock = os.open(screen.catalog.folder(session.id) / "supervisor.lock", os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # its keeper is still ending things
+        fcntl.flock(lock, fcntl.LOCK_EX)  # its supervisor is still ending things
         screen.agent.resume(screen.catalog.find(session.id))
         screen.agent.work.prompt("please do this")
         screen.until(lambda message: type(message).__name__ == "Busy")

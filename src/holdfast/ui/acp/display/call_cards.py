@@ -14,7 +14,7 @@ import msgspec
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.text import literal, printable
-from holdfast.tool_calls import Outcome
+from holdfast.tool_calls import FileChange, Outcome
 from holdfast.tools.tool import Plan
 from holdfast.typed_data import decode_json
 from holdfast.ui.view.blocks import CallBlock, call_block, with_outcome
@@ -99,7 +99,7 @@ class CallCard:
             content.append(text_content(f"Outside the sandbox. The model says why: {printable(plan.leaves)}"))
         if plan.presents:
             content.append(text_content(printable(plan.detail)))
-        elif changes := self._changes(exists=plan.change is not None and plan.change.before is not None):
+        elif changes := self._changes(plan.changes):
             content += changes
         elif plan.command:
             content.append(text_content(code_block(literal(plan.command))))
@@ -120,10 +120,10 @@ class CallCard:
         update = self._update("in_progress")
         if entry.confined:
             update["_meta"] = {"holdfast/confined": entry.confined}
-        changed = [each.path for each in (entry.change, *entry.changes) if each is not None]
+        changed = [each.path for each in entry.changes]
         if changed:
             update["locations"] = [{"path": str(self._root / path)} for path in changed]
-        if changes := self._changes(exists=entry.change is not None and entry.change.before is not None):
+        if changes := self._changes(entry.changes):
             self._shows_change = True
             update["content"] = changes
         return update
@@ -175,11 +175,12 @@ class CallCard:
             return []
         return [{"path": str(self._root / path)} for path in paths if path]
 
-    def _changes(self, *, exists: bool) -> list[AcpFields]:
-        """Return the changes of the call that can be shown. `exists` is whether the file exists."""
+    def _changes(self, planned: tuple[FileChange, ...]) -> list[AcpFields]:
+        """Return the changes of the call that can be shown."""
         edits = self.block.edits
         if sum(len(edit.new) + len(edit.old or "") for edit in edits) > LARGEST_SHOWN:
             return [text_content("The change is too large to be shown here.")]
+        exists = len(planned) == 1 and planned[0].before is not None
         if len(edits) == 1 and edits[0].old is None and exists:
             return [text_content(f"The whole file is replaced by:\n{code_block(printable(edits[0].new))}")]
         return [_diff(edit, self._root) for edit in edits]

@@ -38,8 +38,8 @@ def plan_fragments(plan: Plan, *, around: int = UNCHANGED_AROUND) -> list[Fragme
     if plan.is_for_the_user:
         return Markdown().fragments(literal(plan.detail))
     lines = tuple(clean(literal(plan.detail)).rstrip("\n").split("\n"))
-    if plan.change is not None and lines[0].startswith("---"):
-        return _diff(lines[2:], plan.change.path, _original(plan, 0), around)
+    if len(plan.changes) == 1 and lines[0].startswith("---"):
+        return _diff(lines[2:], plan.changes[0].path, _original(plan, 0), around)
     if plan.changes:
         return [fragment for each in files_of(lines) for fragment in _file(each, plan, around)]
     if plan.effect == "execute":
