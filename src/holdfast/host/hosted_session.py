@@ -12,6 +12,7 @@ from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.server_state import ServerState
 
 Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
@@ -72,7 +73,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
-    in an approval mode; it may block. `greeting` are the first lines of /help.
+    in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
     """
 
     id: str
@@ -83,3 +84,4 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     usable: Callable[[str], object] = str
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
+    slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])

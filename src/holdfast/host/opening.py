@@ -75,6 +75,7 @@ def open_host(
         usable=options.endpoint,
         sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
+        slash_commands=options.slash_commands,
     )
     host = SessionHost(hosted, rules, new_agent=new_agent, title=title, wake=options.config.wake)
     return host

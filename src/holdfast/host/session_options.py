@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.debug_log.log import Log
@@ -19,6 +19,9 @@ from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.store import Reading, Store
 from holdfast.tools.tool import Toolbox
 from holdfast.tools.toolbox import LocalToolbox
+
+if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import PluginSlashCommand
 
 
 class SessionOptions(Protocol):
@@ -57,6 +60,11 @@ class SessionOptions(Protocol):
     @property
     def resumed(self) -> SessionSummary | None:
         """Return the session that is continued."""
+        ...
+
+    @property
+    def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
+        """Return the slash commands of plug-ins."""
         ...
 
     def settings_of(self, model: str) -> ModelSettings:

@@ -50,8 +50,9 @@ class SlashCommand(msgspec.Struct, frozen=True):
 
 def _help(now: SlashContext, rest: str) -> SlashReply:
     del rest
+    added = (f"/{name}: {each.summary}" for name, each in now.session.slash_commands.items())
     return SlashReply(
-        lines=(*now.session.greeting, *(f"/{name}: {each.summary}" for name, each in SESSION_COMMANDS.items()))
+        lines=(*now.session.greeting, *(f"/{name}: {each.summary}" for name, each in SESSION_COMMANDS.items()), *added)
     )
 
 
@@ -138,6 +139,11 @@ async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, *, plac
     Raise `UsageError` for an unknown one, or for words that it cannot use.
     """
     command = SESSION_COMMANDS.get(SLASH_ALIASES.get(typed.name, typed.name))
+    if command is None and (added := session.slash_commands.get(typed.name)) is not None:
+        from holdfast.host.plugins.slash_reply import said_by
+
+        answer = await said_by(added, agent, session, typed.rest)
+        return SlashReply(lines=answer.lines, command=answer.command)
     if command is None:
         raise UsageError(f"Unknown command {'/' + typed.name!r} in {place}. See /help.")
     reply = command.run(SlashContext(agent, session), typed.rest)
