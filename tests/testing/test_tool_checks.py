@@ -122,7 +122,7 @@ class IgnoresTheStop(Good):
 class Blocks(Good):
     async def run(self, context: ToolContext) -> ToolOutput:
         del context
-        time.sleep(1.2)
+        time.sleep(1.2)  # noqa: ASYNC251 - the mistake
         return ToolOutput(text="late")
 
 

@@ -30,12 +30,13 @@ STOP_WITHIN = 2.0
 """Seconds in which a call must end after it was stopped."""
 PLAN_WITHIN = 1.0
 """Seconds of a plan: the user waits for it."""
-LARGEST_RESULT = 1_000_000
+LARGEST_TOOL_RESULT = 1_000_000
 """Characters of a result; the model reads far fewer."""
 
 _RANK: Mapping[str, int] = MappingProxyType({name: at for at, name in enumerate(get_args(Effect))})
 _FORBIDDEN = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "socket.connect"})
-_WRITING = os.O_ACCMODE  # any access but reading
+_WRITING = 3  # any access but reading
+_OPENED = "open"
 _NOT_JSON = ("", "{", "[]", "null", '"text"')
 
 
@@ -126,7 +127,7 @@ async def _ends_with_an_output(subject: _Subject) -> None:
         _expect_reason(failed, "it failed")
         return
     output = tool_output(returned)
-    assert len(output.text) <= LARGEST_RESULT, f"its result has {len(output.text):,} characters"
+    assert len(output.text) <= LARGEST_TOOL_RESULT, f"its result has {len(output.text):,} characters"
     assert output.text == output.text.encode(errors="replace").decode(), "its result is not valid Unicode"
 
 
@@ -199,7 +200,7 @@ def _note(event: str, args: tuple[object, ...]) -> None:
         return
     if event in _FORBIDDEN or event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir"):
         _seen.append(event)
-    elif event == "open" and len(args) > 2 and _writes(args[1], args[2]) and not str(args[0]).endswith(".pyc"):  # noqa: PLR2004 - path, mode, flags
+    elif event == _OPENED and len(args) > 2 and _writes(args[1], args[2]) and not str(args[0]).endswith(".pyc"):  # noqa: PLR2004 - path, mode, flags
         _seen.append(f"open {args[0]!r} for writing")
 
 

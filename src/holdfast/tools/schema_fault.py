@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.tool_calls import ToolSchema
 
-LONGEST_DESCRIPTION = 4_000
+LONGEST_SUMMARY = 4_000
 """Characters of a description or a summary."""
 LARGEST_SCHEMA = 32_768
 """Bytes of the JSON schema of one tool."""
@@ -22,8 +22,8 @@ def schema_fault(schema: ToolSchema) -> str:
     """Return what is wrong with the declaration of a tool, "" if nothing is."""
     if not TOOL_NAME.fullmatch(schema.name):
         return "has a name that not every model accepts (expected a-z, 0-9, '_' and '-', at most 64)"
-    if not schema.description.strip() or len(schema.description) > LONGEST_DESCRIPTION:
-        return f"has no usable description (expected 1 to {LONGEST_DESCRIPTION:,} characters)"
+    if not schema.description.strip() or len(schema.description) > LONGEST_SUMMARY:
+        return f"has no usable description (expected 1 to {LONGEST_SUMMARY:,} characters)"
     return _parameters_fault(schema)
 
 

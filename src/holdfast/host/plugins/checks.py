@@ -21,7 +21,7 @@ from holdfast.providers.catalog.builtin_providers import PROVIDERS
 from holdfast.providers.catalog.provider import PYDANTIC_AI, Provider
 from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.arguments.tolerant_tool import canonical_name
-from holdfast.tools.schema_fault import LONGEST_DESCRIPTION, TOOL_NAME, schema_fault
+from holdfast.tools.schema_fault import LONGEST_SUMMARY, TOOL_NAME, schema_fault
 from holdfast.tools.tool import Tool
 from holdfast.tools.tool_choice import ALL_TOOLS
 
@@ -140,7 +140,7 @@ def _check_text(name: str, summary: str) -> None:
         not isinstance(summary, str)
         or not summary.strip()
         or not summary.isprintable()
-        or len(summary) > LONGEST_DESCRIPTION
+        or len(summary) > LONGEST_SUMMARY
     ):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may have written anything
         raise NotUsable(f"the command {name!r} has no usable summary (expected one printable line)")
 

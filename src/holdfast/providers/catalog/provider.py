@@ -15,7 +15,6 @@ from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
 
 if TYPE_CHECKING:
     from holdfast.providers.model import Model
-    from holdfast.providers.registry import ModelEndpoint
 
 FOREIGN_PROFILES: Mapping[ProtocolKind, Profile] = MappingProxyType(
     {
@@ -66,7 +65,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     auth: AuthHeader | None = None
     headers: tuple[tuple[str, HeaderValue], ...] = ()
     through_pydantic_ai: bool = False
-    opener: Callable[[ModelEndpoint], Model] | None = None
+    opener: Callable[..., Model] | None = None
 
     @property
     def foreign(self) -> bool:
