@@ -24,7 +24,7 @@ from holdfast.session.storage.sqlite_store import SqliteStore, read_copy
 from holdfast.system.git import repository_names
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import ToolSchema
-from holdfast.tools.toolbox import LocalToolbox
+from holdfast.tools.toolbox import LocalToolbox, is_own
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,8 @@ def create(  # noqa: PLR0913 - what a session begins with
     """Return a new session that works in `cwd` with `model` and its `settings`. Its first entries are durable.
 
     Its id is `session_id`, or a new one. It declares these `tools`, or those that suit the model, and `remote` tools of
-    MCP servers. Its system prompt is the user's own `system`, or holdfast's, and ends with their `instructions`.
+    MCP servers and plug-ins. Its system prompt is the user's own `system`, or holdfast's, and ends with their
+    `instructions`.
     """
     cwd, session = Path(cwd), session_id or catalog.new_id()
     folder = catalog.folder(session)
@@ -139,7 +140,7 @@ def resume(
         cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
         schemas = _declared_tools(reading, first.entry.tools) if first else ()
         declared = {tool.name for tool in schemas} if first else tools() if tools is not None else None
-        remote = tuple(tool for tool in schemas if tool.name.startswith("mcp_"))
+        remote = tuple(tool for tool in schemas if not is_own(tool.name))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
         if first is None:
             again = first_entry(summary.id, cwd=cwd, model=summary.model, toolbox=toolbox)

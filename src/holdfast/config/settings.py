@@ -129,6 +129,16 @@ class McpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     servers: dict[str, McpServerTable] = msgspec.field(default_factory=dict[str, McpServerTable])
 
 
+PluginName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")]
+
+
+class PluginTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The plug-ins of installed packages to `use`, and those of any kind that are `off`, by name."""
+
+    use: tuple[PluginName, ...] = ()
+    off: tuple[PluginName, ...] = ()
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -168,6 +178,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     fetch: Fetch = msgspec.field(default_factory=Fetch)
     search: Search | None = None
     mcp: McpTable = msgspec.field(default_factory=McpTable)
+    plugins: PluginTable = msgspec.field(default_factory=PluginTable)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 
@@ -333,6 +344,7 @@ def _near(fault: SettingFault, config: type[Config | ProjectConfig]) -> str:
             ContextSettings,
             McpTable,
             McpServerTable,
+            PluginTable,
             Server,
             ModelOverrides,
         )

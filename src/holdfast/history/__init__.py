@@ -219,7 +219,7 @@ class _Conversation:
         self, document: object, form: str, profile: str | Profile | None, request: Request, *, hearsay: bool = False
     ) -> None:
         self.form = find_format(form)
-        self.profile = find_profile(profile or self.form.profile, form)
+        self.profile = find_profile(profile or self.form.profile, form, default=self.form.profile)
         found, self.key = messages_in(document, self.form)
         self.messages = found if isinstance(found, list) else list(found)
         expect_data(self.messages)

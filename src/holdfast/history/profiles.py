@@ -371,14 +371,19 @@ PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The profiles that a document of each format can be sent to; the first is its own provider's."""
 
 
-def find_profile(name: str | Profile, format: str) -> Profile:  # noqa: A002 - the word of the glossary
+def profiles_of(format: str, default: str) -> tuple[str, ...]:  # noqa: A002 - the word of the glossary
+    """Return the profiles that a document of the format can be sent to; `default` is that of the format's provider."""
+    return PAIRS[format] if format in PAIRS else tuple(dict.fromkeys((default, "any")))
+
+
+def find_profile(name: str | Profile, format: str, *, default: str = "any") -> Profile:  # noqa: A002 - the word of the glossary
     """Return the profile of that name, or the given profile itself.
 
     Raises `UsageError` if there is none of that name, or if it cannot be sent documents of that format.
     """
     if isinstance(name, Profile):
         return name
-    allowed = PAIRS[format]
+    allowed = profiles_of(format, default)
     if name not in allowed:
         what = f"Profile {name!r} does not apply to" if name in PROFILES else f"Unknown profile {name!r} for"
         raise UsageError(f"{what} the format {format} (expected one of {', '.join(allowed)}). Name one of them.")

@@ -12,6 +12,7 @@ from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
     from holdfast.tools.mcp.server_state import ServerState
 
@@ -85,8 +86,8 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
-    in an approval mode; it may block. `greeting` are the first lines of /help. `server_prompts` returns the prompts of
-    MCP servers that are known now.
+    in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
+    `server_prompts` returns the prompts of MCP servers that are known now.
     """
 
     id: str
@@ -98,3 +99,4 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
+    slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])

@@ -102,6 +102,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
         server_prompts=options.prompt_commands,
+        slash_commands=options.slash_commands,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

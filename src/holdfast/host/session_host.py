@@ -488,7 +488,11 @@ class SessionHost:
         command: c.Command = typed
         if isinstance(typed, c.Typed):
             command = interpreted(typed, shell=self.rules.interprets != "slash")
-            if self.rules.interprets == "known" and isinstance(command, c.Slash) and not is_known(command):
+            if (
+                self.rules.interprets == "known"
+                and isinstance(command, c.Slash)
+                and not is_known(command, self.session)
+            ):
                 command = c.Prompt(typed.text, typed.when)
         if not isinstance(command, c.Slash):
             return await self._act(submission, command)

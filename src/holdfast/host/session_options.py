@@ -22,6 +22,7 @@ from holdfast.tools.tool import Toolbox
 from holdfast.tools.toolbox import LocalToolbox
 
 if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
 
@@ -61,6 +62,11 @@ class SessionOptions(Protocol):
     @property
     def resumed(self) -> SessionSummary | None:
         """Return the session that is continued."""
+        ...
+
+    @property
+    def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
+        """Return the slash commands of plug-ins."""
         ...
 
     def settings_of(self, model: str) -> ModelSettings:

@@ -63,13 +63,14 @@ class OfferedCommand(msgspec.Struct, frozen=True):
 
 
 def offered_commands(agent: Agent, session: HostedSession, rules: HostRules) -> tuple[OfferedCommand, ...]:
-    """Return the commands that there are now, then the prompts of servers."""
+    """Return the commands that there are now, those of plug-ins, then the prompts of servers."""
     now = SlashContext(agent, session, rules)
     commands = (
         OfferedCommand(name, each.summary, each.takes) for name, each in SESSION_COMMANDS.items() if each.fits(now)
     )
+    added = (OfferedCommand(name, each.summary) for name, each in session.slash_commands.items())
     prompts = (OfferedCommand(each.name, each.does, each.takes) for each in session.server_prompts())
-    return (*commands, *prompts)
+    return (*commands, *added, *prompts)
 
 
 def _help(now: SlashContext, rest: str) -> SlashReply:
@@ -184,9 +185,9 @@ SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": 
 """Other names of them."""
 
 
-def is_known(typed: c.Slash) -> bool:
-    """Return whether there is a command of this name."""
-    return SLASH_ALIASES.get(typed.name, typed.name) in SESSION_COMMANDS
+def is_known(typed: c.Slash, session: HostedSession) -> bool:
+    """Return whether there is a command of this name, in holdfast or in a plug-in."""
+    return SLASH_ALIASES.get(typed.name, typed.name) in SESSION_COMMANDS or typed.name in session.slash_commands
 
 
 async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: HostRules) -> SlashReply:
@@ -196,6 +197,11 @@ async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: 
     """
     now = SlashContext(agent, session, rules)
     command = SESSION_COMMANDS.get(SLASH_ALIASES.get(typed.name, typed.name))
+    if command is None and (added := session.slash_commands.get(typed.name)) is not None:
+        from holdfast.host.plugins.slash_reply import said_by
+
+        answer = await said_by(added, agent, session, typed.rest)
+        return SlashReply(lines=answer.lines, command=answer.command)
     if command is None:
         raise UsageError(f"Unknown command {'/' + typed.name!r} in {rules.place}. See /help.")
     reply = command.run(now, typed.rest)

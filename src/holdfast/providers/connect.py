@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from holdfast.config.settings import Limits
-from holdfast.errors import ModelUnusable
+from holdfast.errors import HoldfastError, ModelUnusable
 from holdfast.providers.http_observer import HttpObserver
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
@@ -48,10 +48,24 @@ def open_model(
     """
     if target.provider.through_pydantic_ai:
         return _pydantic_ai_model(target)
+    if target.provider.opener is not None:
+        return _opened(target.provider.opener, target)
     from holdfast.providers.http_model import create_http_model
     from holdfast.providers.protocols import protocol_of
 
     return create_http_model(target, protocol_of(target.provider.kind), limits=limits or Limits(), http=http, log=log)
+
+
+def _opened(opener: Callable[[ModelEndpoint], Model], target: ModelEndpoint) -> Model:
+    try:
+        return opener(target)
+    except HoldfastError:
+        raise
+    except Exception as error:  # the provider boundary: a plug-in's function may raise anything
+        raise ModelUnusable(
+            f"Model {target.name!r} cannot be opened: its plug-in failed with {type(error).__name__}: {error}. "
+            "Fix the plug-in, or choose another model."
+        ) from error
 
 
 def _pydantic_ai_model(target: ModelEndpoint) -> Model:
@@ -72,7 +86,7 @@ def preload(target: ModelEndpoint) -> None:
         with suppress(Exception):  # `connect` raises the same error and reports it
             if target.provider.through_pydantic_ai:
                 resolve_name(_THROUGH_PYDANTIC_AI)
-            else:
+            elif target.provider.opener is None:
                 import holdfast.providers.http_model  # noqa: F401 # pyright: ignore[reportUnusedImport] - the point of it
                 from holdfast.providers.protocols import protocol_of  # the point of this function
 

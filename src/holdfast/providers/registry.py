@@ -52,12 +52,20 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 
 
-def known_providers(servers: Mapping[str, Server], models: Mapping[str, ModelOverrides] = _NO_MODELS) -> Providers:
-    """Return the built-in and the configured providers, with the overrides in `models`.
+_NONE_ADDED: Providers = MappingProxyType({})
+
+
+def known_providers(
+    servers: Mapping[str, Server],
+    models: Mapping[str, ModelOverrides] = _NO_MODELS,
+    *,
+    added: Providers = _NONE_ADDED,
+) -> Providers:
+    """Return the built-in and the configured providers, and those `added` by plug-ins, with the overrides in `models`.
 
     Raise `ConfigInvalid` for an unusable provider, and for a model of an unknown one.
     """
-    known = {**PROVIDERS, **{name: _provider(name, server) for name, server in servers.items()}}
+    known = {**added, **PROVIDERS, **{name: _provider(name, server) for name, server in servers.items()}}
     for name, overrides in models.items():
         prefix, _, model = name.partition(":")
         provider = _find_provider(prefix, model, known)

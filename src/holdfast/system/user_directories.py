@@ -36,6 +36,11 @@ class Homes(msgspec.Struct, frozen=True):
         return self.sessions.with_name(KEYS_FILE)
 
     @property
+    def plugins(self) -> Path:
+        """Return the folder with the user's own plug-ins."""
+        return self.config.with_name("plugins")
+
+    @property
     def tokens(self) -> Path:
         """Return the file with the tokens of `holdfast serve`."""
         return self.sessions.with_name(TOKENS_FILE)

@@ -31,11 +31,13 @@ from holdfast.testing.script import (
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.scripted_provider import CapturedRequest, Ending, ScriptedProvider
 from holdfast.testing.store_checks import check_store
+from holdfast.testing.tool_checks import TOOL_LAWS, check_tool
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 
 __all__ = [
     "MODEL_LAWS",
     "SCRIPT_OVER",
+    "TOOL_LAWS",
     "Action",
     "Call",
     "CapturedRequest",
@@ -66,4 +68,5 @@ __all__ = [
     "WireName",
     "check_model",
     "check_store",
+    "check_tool",
 ]

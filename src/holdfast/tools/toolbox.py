@@ -34,6 +34,13 @@ _SERVER_TOOLS = "holdfast.tools.mcp.server_tools:ServerTools"
 """What makes the tools of MCP servers."""
 
 
+def is_own(name: str) -> bool:
+    """Return whether a tool of that name is holdfast's own, not of an MCP server or a plug-in."""
+    from holdfast.tools.builtin.declarations import DECLARATIONS
+
+    return any(each.name == name for each in DECLARATIONS)
+
+
 class LocalToolbox:
     """The tools for this machine's files and processes, fetch, search and todo, and those of MCP servers."""
 
@@ -47,7 +54,8 @@ class LocalToolbox:
     ) -> None:
         """Serve a session that works in `cwd` and stores its files in `session_folder`. Starts no process yet.
 
-        `declared` are the tools its model knows, None for the default tools; `remote` are tools of MCP servers. Raises
+        `declared` are the tools its model knows, None for the default tools; `remote` are tools of MCP servers and
+        plug-ins. Raises
         `StorageFailed` if the folder for live output cannot be created.
         """
         self._folder = session_folder
@@ -69,14 +77,17 @@ class LocalToolbox:
         self._wrap: tuple[str, ...] = ()
         self._networks: tuple[str, ...] = ()
         self._backend: SearchBackend | None = None
-        self._remote = remote
+        self._remote = tuple(each for each in remote if each.name.startswith("mcp_"))
+        self._foreign = tuple(each for each in remote if each not in self._remote)
+        self._added: Mapping[str, Tool] = {}
         self._mcp: McpSettings | None = None
         from holdfast.tools.builtin.declarations import DECLARATIONS
         from holdfast.tools.tool_choice import chosen_tools
 
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
-            *remote,
+            *self._foreign,
+            *self._remote,
         )
         """The declarations of the tools."""
 
@@ -101,12 +112,13 @@ class LocalToolbox:
             backend=self._backend,
             sandbox=None if self._wrap else self._sandbox,
         )
-        remote = {each.name for each in self._remote}
+        remote = {each.name for each in (*self._foreign, *self._remote)}
         names = dict.fromkeys(each.name for each in self.schemas if each.name not in remote)
         if "bash" in names:  # those for tasks are declared with the first one, the others where a user can answer
             names |= dict.fromkeys(("task", "stop_task", "ask_user", "present_plan"))
         local = {name: tools[name] for name in names}
-        return ToolNames(local, self._remote_tools())
+        added = {each.name: self._added[each.name] for each in self._foreign if each.name in self._added}
+        return ToolNames(local, {**added, **self._remote_tools()})
 
     def _remote_tools(self) -> Mapping[str, Tool]:
         return self._servers.tools(self._remote) if self._remote else {}
@@ -146,12 +158,17 @@ class LocalToolbox:
         """Run commands below these words: a sandbox, or a container. Call this before `tools`."""
         self._wrap = words
 
+    def add_tools(self, tools: Mapping[str, Tool]) -> None:
+        """Serve these tools of plug-ins, as far as the session declared them. Call this before `tools`."""
+        self._added = tools
+
     def may_ask(self, settings: McpSettings | None) -> None:
         """Allow asking these MCP servers, for the tools that the session declared. Call this before `tools`."""
         self._mcp = settings
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
+        declared = self._present(declared)
         if self._mcp is None:
             return declared
         remote = tuple(each for each in declared if each.name.startswith("mcp_"))
@@ -161,6 +178,19 @@ class LocalToolbox:
             self._remote, self.schemas = now, (*local, *now)
             vars(self).pop("_tools", None)  # made again when the next one is called
         return (*local, *now)
+
+    def _present(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+        """Return the tools without those of plug-ins that are gone; those that changed are declared as they are now."""
+        if not self._foreign:
+            return declared
+        foreign = {each.name for each in self._foreign}
+        now = {name: self._added[name].schema for name in foreign if name in self._added}
+        found = tuple(now.get(each.name, each) for each in declared if each.name not in foreign or each.name in now)
+        if found != declared:
+            self._foreign = tuple(now.values())
+            self.schemas = found
+            vars(self).pop("_tools", None)
+        return found
 
     def server_reports(self) -> Mapping[str, str]:
         """Return why each MCP server of the session failed that was needed last, "" for one that works. Asks none."""

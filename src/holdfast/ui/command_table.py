@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, ListedCommand] = {
     "doctor": _command("commands.doctor", "check this machine's setup"),
     "models": _command("commands.models", "list models, with window and price"),
     "mcp": _command("commands.mcp", "manage MCP servers"),
+    "plugins": _command("commands.plugins", "list plug-ins, and why one is not in use"),
     "sessions": _command("commands.sessions", "manage your sessions"),
     "check": _command("commands.check", "validate a conversation file", main="check_file", parser="check_parser"),
     "repair": _command("commands.check", "repair a conversation file", main="repair_file", parser="repair_parser"),

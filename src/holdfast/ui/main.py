@@ -93,6 +93,11 @@ def _dispatch(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
     if argv and argv[0] in COMMANDS:
         return COMMANDS[argv[0]].run(list(argv[1:]), environ)
+    if argv and argv[0].isascii() and argv[0][:1].islower() and not any(map(str.isspace, argv[0])):
+        from holdfast.ui.startup.plugin_command import plugin_command
+
+        if (command := plugin_command(argv[0], environ)) is not None:
+            return command(list(argv[1:]))
     from holdfast.errors import UsageError
     from holdfast.ui.startup.first_prompt import parsed_arguments
 

@@ -178,7 +178,7 @@ def test_a_patch_in_a_shell_command_is_a_change_of_files_to_rules_and_modes(tmp_
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
     arguments = json.dumps({"command": f"apply_patch <<'EOF'\n{patch}\nEOF"})
     plan = tools["Bash"].plan("call_1", arguments)
-    assert (plan.tool, plan.effect, plan.command, [each.path for each in plan.files]) == (
+    assert (plan.tool, plan.effect, plan.command, [each.path for each in plan.changes]) == (
         "apply_patch",
         "write",
         "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from holdfast.config.model_servers import AuthHeader, HeaderValue, ModelOverride
 from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import NO_MEDIA, Profile
 from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
+
+if TYPE_CHECKING:
+    from holdfast.providers.model import Model
 
 FOREIGN_PROFILES: Mapping[ProtocolKind, Profile] = MappingProxyType(
     {
@@ -42,7 +46,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     that hold only the host. `model` is an example model, "" if there is no typical one. `overrides` are the
     user's own facts about its models. `compat` is its dialect of Chat Completions, `auth` the header for its key,
     None for the protocol's own; `headers` are sent with every request. With `through_pydantic_ai`, that library speaks
-    to it, and `kind` has no meaning.
+    to it, and `kind` has no meaning; nor has it with `opener`, a plug-in's function that connects to its models.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     auth: AuthHeader | None = None
     headers: tuple[tuple[str, HeaderValue], ...] = ()
     through_pydantic_ai: bool = False
+    opener: Callable[..., Model] | None = None
 
     @property
     def foreign(self) -> bool:

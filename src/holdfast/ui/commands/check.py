@@ -17,15 +17,17 @@ from typing import TextIO
 
 import msgspec
 
+from holdfast.config.settings import usable_config
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, DamageError, UsageError
 from holdfast.history import Edit, Repair, Request, Violation, check, repair
 from holdfast.history.document import messages_in
 from holdfast.history.edits import MoveResult
-from holdfast.history.formats import FORMATS, find_format
+from holdfast.history.formats import add_formats, find_format, format_names
 from holdfast.history.formats.format import is_array, is_object
 from holdfast.history.profiles import PROFILES
 from holdfast.history.repair import NOT_REPAIRABLE
 from holdfast.history.shape import position
+from holdfast.system.user_directories import homes
 from holdfast.text import literal
 from holdfast.ui.commands.input_document import Document, open_document, tools_in
 from holdfast.ui.standard_output import unwritable
@@ -58,14 +60,27 @@ def main(command: str, argv: list[str]) -> int:
 
 def check_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run `holdfast check` and return its exit code."""
-    del environ
+    _find_formats(environ)
     return main("check", argv)
 
 
 def repair_file(argv: list[str], *, environ: Mapping[str, str]) -> int:
     """Run `holdfast repair` and return its exit code."""
-    del environ
+    _find_formats(environ)
     return main("repair", argv)
+
+
+def _find_formats(environ: Mapping[str, str]) -> None:
+    """Let documents have the formats of plug-ins. Without a usable config there are those of the folder only."""
+    places = homes(environ)
+    config = usable_config(places.config)[0]
+    if config.plugins.use or places.plugins.is_dir():
+        from holdfast.ui.startup.plugins_in_use import plugins_in_use
+
+        found = plugins_in_use(environ, config)
+        add_formats(found.formats)
+        for fault in found.faults:
+            _print(f"holdfast: {fault.sentence}", sys.stderr)
 
 
 def check_parser() -> argparse.ArgumentParser:
@@ -87,7 +102,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"holdfast {command}", description=descriptions[command], allow_abbrev=False)
     add = parser.add_argument
     add("file", metavar="FILE", help="a list of messages or a request body, in JSON; - is standard input")
-    add("--format", choices=tuple(FORMATS), help="default: detected from the document")
+    add("--format", choices=format_names(), help="default: detected from the document")
     add("--profile", choices=tuple(PROFILES), help="the provider (default: the format's own)")
     known = parser.add_argument_group("facts about the request that the document lacks")
     known.add_argument("--model", metavar="NAME", help="the model of the request")

@@ -12,9 +12,9 @@ import msgspec
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import Damage, messages_in, read_document
 from holdfast.history.foreign.lookalikes import refuse_lookalike
-from holdfast.history.formats import FORMATS, find_format
+from holdfast.history.formats import find_format, format_names
 from holdfast.history.formats.format import Format, as_array, as_object, is_object
-from holdfast.history.profiles import PAIRS
+from holdfast.history.profiles import profiles_of
 from holdfast.system.bounded_files import read_beginning
 
 LARGEST_DOCUMENT = 200_000_000
@@ -102,12 +102,12 @@ def _required_format(document: object, form: str) -> tuple[str, ...]:
 
 
 def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
-    """Return the formats that fit the document best, in the order of FORMATS. Raise if none fits.
+    """Return the formats that fit the document best, in the order of `format_names`. Raise if none fits.
 
     A conversation of plain text fits several; the report says which was chosen and which others fit too.
     """
     unusual: dict[str, int] = {}
-    for name in FORMATS:
+    for name in format_names():
         form = find_format(name)
         try:
             messages, _ = messages_in(document, form)
@@ -119,16 +119,22 @@ def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
     least = min(unusual.values(), default=0)
     refuse_lookalike(document, marked=False)
     if not unusual:
-        raise _no_conversation(list(FORMATS), "Extract the list of messages, or choose the format with --format.")
+        raise _no_conversation(
+            list(format_names()), "Extract the list of messages, or choose the format with --format."
+        )
     best = [name for name, count in unusual.items() if count == least]
-    legal = [name for name in best if profile is None or profile in PAIRS[name]]
+    legal = [name for name in best if profile is None or profile in _profiles(name)]
     if not legal:
-        takes = [name for name in FORMATS if profile in PAIRS[name]]
+        takes = [name for name in format_names() if profile in _profiles(name)]
         raise UsageError(
             f"Profile {profile!r} does not accept documents in the format {best[0]}. Choose one of"
-            f" {', '.join(PAIRS[best[0]])}, or pass --format if the document is {' or '.join(takes)}."
+            f" {', '.join(_profiles(best[0]))}, or pass --format if the document is {' or '.join(takes)}."
         )
     return tuple(legal)
+
+
+def _profiles(name: str) -> tuple[str, ...]:
+    return profiles_of(name, find_format(name).profile)
 
 
 def _no_conversation(forms: Sequence[str], to_do: str) -> DamageError:

@@ -357,11 +357,10 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
 
 
 def configured_providers(environ: Mapping[str, str]) -> Providers:
-    """Return the providers, with those of the config."""
-    from holdfast.providers.registry import known_providers
+    """Return the providers, with those of the config and of plug-ins."""
+    from holdfast.ui.startup.run_options import providers_of
 
-    config = read_config(homes(environ).config)
-    return known_providers(config.providers, config.models)
+    return providers_of(read_config(homes(environ).config), environ)
 
 
 def _sentence_lines(sentence: Sentence) -> Iterator[str]:

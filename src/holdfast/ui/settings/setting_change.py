@@ -14,12 +14,12 @@ from holdfast.config.settings import Config, ProjectConfig, read_config
 from holdfast.config.settings_file import SettingsFile
 from holdfast.config.toml_edit import KeyPath, key_text, with_setting, without_setting
 from holdfast.errors import ConfigInvalid, UsageError
-from holdfast.providers.registry import known_providers, split
+from holdfast.providers.registry import split
 from holdfast.system.git import repository
 from holdfast.system.user_directories import homes
 from holdfast.ui.settings.setting_catalog import FileScope, form, parsed_value, scopes, setting_path
 from holdfast.ui.startup.project_trust import TRUST_IT, project_decisions, trusted_project
-from holdfast.ui.startup.run_options import check_config
+from holdfast.ui.startup.run_options import check_config, providers_of
 from holdfast.ui.startup.settings_sources import flat
 
 
@@ -60,7 +60,7 @@ class SettingChanges:
             _check_keys(path, value, read_config(self.path(scope)).keys)
         if path == ("model",) and isinstance(value, str):
             config = read_config(homes(self._environ).config)
-            split(value, known_providers(config.providers, config.models))  # raises for an unknown provider
+            split(value, providers_of(config, self._environ))  # raises for an unknown provider
         try:
             self.write(lambda before: with_setting(before, path, value), scope)
         except ConfigInvalid as error:
@@ -83,7 +83,7 @@ class SettingChanges:
         """Replace the text of a scope's file by the result of `edit`. If it raises, nothing is changed."""
         path = self.path(scope)
         if scope == "user":
-            SettingsFile(path, Config).change(edit, check=check_config)
+            SettingsFile(path, Config).change(edit, check=lambda config: check_config(config, self._environ))
             return
         root = path.parent.parent
         decisions = project_decisions(self._environ, root)

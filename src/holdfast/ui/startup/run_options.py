@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
+    from holdfast.host.plugins.contributions import PluginSlashCommand
+    from holdfast.host.plugins.plugin_load import Plugins
     from holdfast.providers.model import Model
     from holdfast.providers.own_servers.known_windows import KnownWindows
     from holdfast.session.journal.store import Reading, Store
@@ -66,7 +68,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     user, e.g. that it is ignored. `system` is the user's own system prompt of a new session, "" for holdfast's, and
     `instructions` end it. With `fork` the session is
     copied, with `choose` the user picks one. The screen sends `first_prompt` when it opens, unless it is "". `mcp` are
-    the MCP servers, None if there are none.
+    the MCP servers, `plugins` the plug-ins, None if there are none.
     """
 
     cwd: Path
@@ -87,6 +89,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     choose: bool = False
     first_prompt: str = ""
     mcp: McpSettings | None = None
+    plugins: Plugins | None = None
 
     @property
     def mode(self) -> Mode:
@@ -117,6 +120,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         prepare(toolbox, self.config, self.environ)
         toolbox.may_ask(self.mcp)
+        if self.plugins is not None:
+            from holdfast.host.plugins.guarded_tool import GuardedTool
+
+            toolbox.add_tools({name: GuardedTool(tool) for name, tool in self.plugins.tools.items()})
+
+    @property
+    def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
+        """Return the slash commands of plug-ins."""
+        return {} if self.plugins is None else self.plugins.slash_commands
 
     def tools_of(self, model: str, *, has_user: bool = True) -> frozenset[str]:
         """Return the names of the tools of a new session with a model. `has_user` is whether a user can answer."""
@@ -185,14 +197,18 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         return KnownWindows(self.providers, self.environ, self.config.models, self.limits, self.endpoint)
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
-        """Return the tools that a new session declares for the run's MCP servers."""
-        if self.mcp is None:
+        """Return the tools that a new session declares for the run's MCP servers and plug-ins."""
+        if self.mcp is None and self.plugins is None:
             return ()
+        rules = self.project_of(self.cwd).rules
+        added = () if self.plugins is None else (tool.schema for tool in self.plugins.tools.values())
+        foreign = tuple(each for each in added if not rules.never_run(each.name))
+        if self.mcp is None:
+            return foreign
         from holdfast.tools.mcp.tool_declarations import session_schemas
 
-        rules = self.project_of(self.cwd).rules
         schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
-        return tuple(each for each in schemas if not rules.never_run(each.name))
+        return (*foreign, *(each for each in schemas if not rules.never_run(each.name)))
 
     def prompt_commands(self) -> tuple[ServerPrompt, ...]:
         """Return the commands for the prompts of MCP servers whose lists are known."""
@@ -270,7 +286,11 @@ def run_options(
     config = _overridden(
         user_config if project is None else with_project(user_config, project.config()), arguments, resumed
     )
-    providers = known_providers(config.providers, config.models)
+    plugins = _plugins(environ, user_config)
+    if plugins is not None:
+        notices += [each.sentence for each in plugins.faults]
+    added: Providers = {} if plugins is None else plugins.providers
+    providers = known_providers(config.providers, config.models, added=added)
     _settings(arguments)
     notices += session_rules(environ, folder, config=config, arguments=arguments).faults
     if arguments.tools is not None or config.tools is not None:
@@ -299,7 +319,17 @@ def run_options(
         fork=arguments.fork,
         first_prompt=arguments.first_prompt,
         mcp=mcp,
+        plugins=plugins,
     )
+
+
+def _plugins(environ: Mapping[str, str], user_config: Config) -> Plugins | None:
+    """Return the user's plug-ins. Without any, this costs one look for their folder."""
+    if not (user_config.plugins.use or homes(environ).plugins.is_dir()):
+        return None
+    from holdfast.ui.startup.plugins_in_use import plugins_in_use
+
+    return plugins_in_use(environ, user_config)
 
 
 def _own_instructions(arguments: Arguments) -> tuple[str, str]:
@@ -364,9 +394,15 @@ _EXPECTED = {
 }
 
 
-def check_config(config: Config) -> None:
+def providers_of(config: Config, environ: Mapping[str, str]) -> Providers:
+    """Return the providers of the user's config, with those of plug-ins. Raise `ConfigInvalid`."""
+    plugins = _plugins(environ, config)
+    return known_providers(config.providers, config.models, added={} if plugins is None else plugins.providers)
+
+
+def check_config(config: Config, environ: Mapping[str, str]) -> None:
     """Raise `ConfigInvalid` if no run can start with the user's config, though each setting in it is valid."""
-    providers = known_providers(config.providers, config.models)
+    providers = providers_of(config, environ)
     _check_other_models(config, providers)
     provider_limits(config, providers)
 

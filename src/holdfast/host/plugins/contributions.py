@@ -1,0 +1,81 @@
+"""What a plug-in registers: values of these types, in the lists of its module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from holdfast.history.formats.format import Format
+from holdfast.history.profiles import ANY
+from holdfast.history.rules.profile import Profile
+from holdfast.host.commands import Compact, Prompt, Rename
+from holdfast.providers.catalog.provider import Provider
+from holdfast.providers.model import Model
+from holdfast.providers.registry import ModelEndpoint
+from holdfast.tool_calls import Mode
+from holdfast.tools.tool import Tool
+
+PLUGIN_VERSION = 1
+"""The number that `holdfast_plugin` must have."""
+
+
+class SlashFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a slash command of a plug-in may read of its session."""
+
+    session: str
+    cwd: Path
+    model: str
+    mode: Mode
+    turns: int
+    input_tokens: int
+    output_tokens: int
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The answer of a slash command: `lines` to show, and a `command` for the host, None for none."""
+
+    lines: tuple[str, ...] = ()
+    command: Prompt | Rename | Compact | None = None
+
+
+class PluginSlashCommand(msgspec.Struct, frozen=True):
+    """A slash command: `run` gets the facts of the session and the rest of the line. It runs on a thread."""
+
+    name: str
+    summary: str
+    run: Callable[[SlashFacts, str], Said]
+
+
+class PluginCommand(msgspec.Struct, frozen=True):
+    """A command of the command line: `main` gets its words and the environment, and returns the exit code."""
+
+    name: str
+    summary: str
+    main: Callable[[list[str], Mapping[str, str]], int]
+
+
+class PluginSurface(PluginCommand, frozen=True):
+    """A command that drives sessions by itself: a surface."""
+
+
+class Contributions(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one plug-in adds."""
+
+    tools: tuple[Tool, ...] = ()
+    slash_commands: tuple[PluginSlashCommand, ...] = ()
+    commands: tuple[PluginCommand, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    formats: tuple[Format, ...] = ()
+    surfaces: tuple[PluginSurface, ...] = ()
+
+
+def own_provider(
+    name: str, open_model: Callable[[ModelEndpoint], Model], *, profile: Profile = ANY, key_variable: str | None = None
+) -> Provider:
+    """Return a provider whose models a function makes; conversations for it keep the rules of `profile`.
+
+    Without a `profile` they keep the strictest one. `key_variable` names the environment variable with its key.
+    """
+    return Provider(name=name, kind="openai-chat", profile=profile, key_variable=key_variable, opener=open_model)

@@ -1,0 +1,59 @@
+"""Runs a slash command of a plug-in: on a thread, within a bound, with facts in and a closed list of commands out.
+
+Interruption rules: nothing is journalled while it runs; what it returns is submitted as if the user had typed it. A
+stop or the end of the process leaves nothing of it, a thread that does not end is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from holdfast.agent.agent import Agent
+from holdfast.errors import HoldfastError, UsageError
+from holdfast.host.commands import Compact, Prompt, Rename
+from holdfast.host.hosted_session import HostedSession
+from holdfast.host.plugins.contributions import PluginSlashCommand, Said, SlashFacts
+from holdfast.system.threads import in_daemon
+
+ANSWER_WITHIN = 10.0
+"""Seconds that a slash command of a plug-in has."""
+MOST_SAID = 1_000
+"""Lines of its answer that are shown."""
+LONGEST_SAID = 2_000
+"""Characters of a line that are shown."""
+
+
+async def said_by(
+    command: PluginSlashCommand, agent: Agent, session: HostedSession, rest: str, *, within: float = ANSWER_WITHIN
+) -> Said:
+    """Return what the command wants. Raise `UsageError` if it fails, takes longer or wants what it may not."""
+    conversation = agent.conversation
+    facts = SlashFacts(
+        session=session.id,
+        cwd=session.cwd,
+        model=conversation.chosen_model,
+        mode=agent.mode,
+        turns=conversation.turns,
+        input_tokens=conversation.usage.input_tokens,
+        output_tokens=conversation.usage.output_tokens,
+    )
+    try:
+        answer = cast("object", await asyncio.wait_for(in_daemon(lambda: command.run(facts, rest)), within))
+    except TimeoutError:
+        raise _failed(command, f"it did not end within {within:g} s") from None
+    except HoldfastError:
+        raise
+    except Exception as error:  # the boundary of plug-ins
+        raise _failed(command, f"{type(error).__name__}: {error}"[:LONGEST_SAID]) from error
+    if not isinstance(answer, Said):
+        raise _failed(command, f"it returned {type(answer).__name__} (expected Said)")
+    effect = cast("object", answer.command)
+    if not isinstance(effect, Prompt | Rename | Compact | None):
+        raise _failed(command, f"it wants {type(effect).__name__} (expected Prompt, Rename or Compact)")
+    lines: tuple[object, ...] = tuple(answer.lines)
+    return Said(tuple(str(line)[:LONGEST_SAID] for line in lines[:MOST_SAID]), answer.command)
+
+
+def _failed(command: PluginSlashCommand, why: str) -> UsageError:
+    return UsageError(f"Command '/{command.name}' of a plug-in failed: {why}. Nothing was done. Fix the plug-in.")
