@@ -207,7 +207,7 @@ def _note(event: str, args: tuple[object, ...]) -> None:
 def _writes(mode: object, flags: object) -> bool:
     if isinstance(mode, str):
         return any(letter in mode for letter in "wax+")
-    return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if isinstance(flags, int) else False
+    return bool(flags & _WRITING) if isinstance(flags, int) else False
 
 
 _Law = Callable[[_Subject], Awaitable[None]]
