@@ -155,7 +155,7 @@ def test_a_function_that_no_model_can_call_is_refused() -> None:
     wrong: list[tuple[Callable[..., None], str]] = [
         (untyped, "without a type"),
         (rest, "cannot pass by name"),
-        (lambda: None, "cannot call"),
+        (lambda: None, "no model can call"),
     ]
     for function, why in wrong:
         with pytest.raises(UsageError, match=why):

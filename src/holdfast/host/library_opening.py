@@ -21,6 +21,7 @@ from holdfast.host.author_toolbox import AuthorToolbox
 from holdfast.host.hosted_session import RULES_OF, HostedSession
 from holdfast.host.library_plan import SessionPlan
 from holdfast.host.session_host import SessionHost
+from holdfast.host.tool_settings import configure
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
 from holdfast.providers.model import Model
@@ -64,6 +65,7 @@ def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
     store = _store(folder)
     try:
         toolbox, reading, session, cwd = _prepared(plan, folder, store)
+        configure(toolbox, config)
         if plan.folder is None and not plan.resume and isinstance(opened := reading.records[0].entry, SessionOpened):
             catalog.note(opened)
 

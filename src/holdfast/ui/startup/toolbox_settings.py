@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from holdfast.config.settings import Config
 from holdfast.errors import UsageError
+from holdfast.host.tool_settings import configure
 from holdfast.providers.credentials.provider_keys import KeyFile, ProviderKey, with_keyring_value
 from holdfast.system.user_directories import homes
 from holdfast.tools.permission_rules.rule_set import RuleSet
@@ -16,10 +17,7 @@ from holdfast.ui.startup.arguments import Arguments
 
 def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -> None:
     """Configure the tools by the config. Call this before any is used. `environ` is the run's own environment."""
-    if config.pid_namespace:
-        toolbox.contain()
-    toolbox.confine(config.sandbox)
-    toolbox.may_fetch(config.fetch.addresses)
+    configure(toolbox, config)
     if (backend := search_backend(config, environ)) is not None:
         toolbox.may_search(backend)
 
