@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.tool_calls import EditDialect, Effect, Mode, OnApproval, Pattern, SandboxMode, SearchName
 from holdfast.tools.mcp_server_fields import McpServerFields
 from holdfast.typed_data import convert_value, decode_toml
+
+if TYPE_CHECKING:
+    from holdfast.tools.toolbox import LocalToolbox
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -379,3 +382,11 @@ def provider_limits(config: Config, providers: Collection[str]) -> Limits:
             f"Limits of provider {name!r} are set twice in the config. Keep those in [providers.{name}.limits]."
         )
     return msgspec.structs.replace(limits, providers={**limits.providers, **servers})
+
+
+def configure_tools(toolbox: LocalToolbox, config: Config) -> None:
+    """Set the sandbox of commands, and the addresses that `fetch` may reach. Call this before any tool is used."""
+    if config.pid_namespace:
+        toolbox.contain()
+    toolbox.confine(config.sandbox)
+    toolbox.may_fetch(config.fetch.addresses)

@@ -15,13 +15,12 @@ from holdfast.agent.context.system_prompt import folder_facts, system_prompt
 from holdfast.agent.events import Event
 from holdfast.agent.sessions import session_folder
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
-from holdfast.config.settings import provider_limits, read_config
+from holdfast.config.settings import configure_tools, provider_limits, read_config
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.host.author_toolbox import AuthorToolbox
 from holdfast.host.hosted_session import RULES_OF, HostedSession
 from holdfast.host.library_plan import SessionPlan
 from holdfast.host.session_host import SessionHost
-from holdfast.host.tool_settings import configure
 from holdfast.providers.connect import connect
 from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
 from holdfast.providers.model import Model
@@ -65,7 +64,7 @@ def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
     store = _store(folder)
     try:
         toolbox, reading, session, cwd = _prepared(plan, folder, store)
-        configure(toolbox, config)
+        configure_tools(toolbox, config)
         if plan.folder is None and not plan.resume and isinstance(opened := reading.records[0].entry, SessionOpened):
             catalog.note(opened)
 

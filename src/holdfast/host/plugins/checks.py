@@ -134,14 +134,10 @@ def _checked_format(form: Format) -> Format:
     return form
 
 
-def _check_text(name: str, summary: str) -> None:
+def _check_text(name: str, summary: object) -> None:
     _check_name(name, "command")
-    if (
-        not isinstance(summary, str)
-        or not summary.strip()
-        or not summary.isprintable()
-        or len(summary) > LONGEST_SUMMARY
-    ):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may have written anything
+    is_line = isinstance(summary, str) and summary.strip() and summary.isprintable()
+    if not is_line or len(summary) > LONGEST_SUMMARY:
         raise NotUsable(f"the command {name!r} has no usable summary (expected one printable line)")
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.config.settings import Config
+from holdfast.config.settings import Config, configure_tools
 from holdfast.errors import UsageError
-from holdfast.host.tool_settings import configure
 from holdfast.providers.credentials.provider_keys import KeyFile, ProviderKey, with_keyring_value
 from holdfast.system.user_directories import homes
 from holdfast.tools.permission_rules.rule_set import RuleSet
@@ -17,7 +16,7 @@ from holdfast.ui.startup.arguments import Arguments
 
 def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -> None:
     """Configure the tools by the config. Call this before any is used. `environ` is the run's own environment."""
-    configure(toolbox, config)
+    configure_tools(toolbox, config)
     if (backend := search_backend(config, environ)) is not None:
         toolbox.may_search(backend)
 
