@@ -28,8 +28,8 @@ from holdfast.testing.store_checks import check_store
 from skips import require
 
 
-def prompt(text: str) -> e.PromptAccepted:
-    return e.PromptAccepted(turn=1, text=text)
+def prompt(text: str, message: str = "") -> e.PromptAccepted:
+    return e.PromptAccepted(turn=1, text=text, queued=message)
 
 
 def born(url: str, *, ttl: float = 60.0, description: str = "{}") -> str:
@@ -143,7 +143,8 @@ def test_a_row_is_done_in_the_transaction_of_its_entry(store_url: str) -> None:
     held_session = take_session(store_url, session, worker)
     assert [each.body for each in held_session.waiting_rows()] == [{"text": "go"}]
     held_session.expect(row)
-    held_session.store.append([e.FilesChanged(files=(), note=""), prompt("go")], expected=0)
+    accepted = prompt("go", held_session.name_of(row))
+    held_session.store.append([e.FilesChanged(files=(), note=""), accepted], expected=0)
     assert held_session.waiting_rows() == ()
     (done,) = fleet.inbox(session)
     assert done.seq == 2

@@ -137,7 +137,7 @@ def _checked_format(form: Format) -> Format:
 def _check_text(name: str, summary: object) -> None:
     _check_name(name, "command")
     is_line = isinstance(summary, str) and summary.strip() and summary.isprintable()
-    if not is_line or len(summary) > LONGEST_SUMMARY:
+    if not is_line or len(str(summary)) > LONGEST_SUMMARY:
         raise NotUsable(f"the command {name!r} has no usable summary (expected one printable line)")
 
 
