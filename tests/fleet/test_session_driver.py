@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from memory_driving import Driving, Place
 from memory_record import MemoryRecord
@@ -24,6 +26,17 @@ async def test_equal_messages_are_each_carried_out_once() -> None:
     for seq in seqs:
         assert isinstance(seq, int)
         assert isinstance(driving.record.journal[seq - 1], e.PromptAccepted)
+
+
+async def test_what_arrives_while_nothing_runs_is_served_before_the_session_is_given_back() -> None:
+    driving = Driving()
+    rename, recall = driving.record.ask("rename", title="A day"), driving.record.ask("recall", id="q99")
+    async with asyncio.timeout(30):
+        assert await driving.run() == "released"
+    assert [type(entry) for entry in driving.record.journal[1:]] == [e.Titled]
+    assert driving.record.seq_of(rename) == 2
+    assert driving.record.seq_of(recall) != "open"
+    assert driving.record.take().waiting_rows() == ()
 
 
 def test_one_entry_marks_one_row() -> None:

@@ -216,7 +216,9 @@ class SessionDriver:
                 if self._draining:
                     return False
                 if not self._begin(commands, prompt):
-                    if not await self._linger():
+                    if not commands.is_served:
+                        await self._wait()
+                    elif not await self._linger():
                         return False
                     continue
             if await self._park_if_due(commands):
