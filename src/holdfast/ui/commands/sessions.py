@@ -358,9 +358,15 @@ def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str],
 
 def configured_providers(environ: Mapping[str, str]) -> Providers:
     """Return the providers, with those of the config and of plug-ins."""
+    places = homes(environ)
+    config = read_config(places.config)
+    if not (places.plugins.is_dir() or config.plugins.use):
+        from holdfast.providers.registry import known_providers
+
+        return known_providers(config.providers, config.models)
     from holdfast.ui.startup.run_options import providers_of
 
-    return providers_of(read_config(homes(environ).config), environ)
+    return providers_of(config, environ)
 
 
 def _sentence_lines(sentence: Sentence) -> Iterator[str]:

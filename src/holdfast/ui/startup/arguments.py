@@ -19,6 +19,7 @@ commands:
   holdfast doctor                         check this machine's setup
   holdfast models [PROVIDER]              list models, with window and price
   holdfast sessions ACTION                manage your sessions (see -h)
+  holdfast plugins                        list your plug-ins, and why one is not in use
   holdfast mcp ACTION                     manage MCP servers, or serve as one (see -h)
   holdfast check|repair FILE              validate / repair a conversation file
   holdfast acp                            serve an editor (Agent Client Protocol)
