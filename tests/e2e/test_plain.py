@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from history_screen import HistoryTerminal
@@ -23,13 +24,14 @@ MOVES = re.compile(rb"\x1b|\x08|\r(?!\n)")
 class PlainTerminal(Terminal):
     """A terminal that keeps everything, with the plain mode in it."""
 
-    def __init__(self, world: World, *arguments: str, **more: str) -> None:
+    def __init__(self, world: World, *arguments: str, cold: bool = False, **more: str) -> None:
+        """Start it; with `cold` as a process of its own, which imports what it finds on its path."""
         super().__init__(
-            arguments,
+            [sys.executable, "-m", "holdfast", *arguments] if cold else arguments,
             env=world.environ(**more),
             cwd=world.folder,
             columns=120,
-            warm=True,
+            warm=not cold,
             screen=HistoryTerminal(120, 40),
         )
 

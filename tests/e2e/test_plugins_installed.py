@@ -105,7 +105,7 @@ def test_its_format_is_checked_and_repaired(shop: World) -> None:
 
 
 def test_its_slash_command_answers_in_plain_mode(shop: World) -> None:
-    with PlainTerminal(shop, "-m", shop.model, "--plain") as terminal:
+    with PlainTerminal(shop, "-m", shop.model, "--plain", cold=True) as terminal:
         terminal.wait_text("Plain mode")
         terminal.type("/help")
         terminal.wait_text("/hours: when the shop is open")

@@ -48,7 +48,8 @@ def limited(profile: Profile) -> Profile:
 def few_characters() -> Generator[None]:
     """Let every provider take few characters."""
 
-    def find_limited(name: str | Profile, _form: str) -> Profile:
+    def find_limited(name: str | Profile, _form: str, *, default: str = "") -> Profile:
+        del default
         return limited(PROFILES[name]) if isinstance(name, str) else name
 
     with pytest.MonkeyPatch.context() as patch:
