@@ -25,7 +25,7 @@ class PlainTerminal(Terminal):
     """A terminal that keeps everything, with the plain mode in it."""
 
     def __init__(self, world: World, *arguments: str, cold: bool = False, **more: str) -> None:
-        """Start it; with `cold` as a process of its own, which imports what it finds on its path."""
+        """Start it; with `cold` as a process that starts from nothing and imports what it finds on its path."""
         super().__init__(
             [sys.executable, "-m", "holdfast", *arguments] if cold else arguments,
             env=world.environ(**more),
@@ -61,7 +61,7 @@ def test_a_session(one_world: World, how: str) -> None:
         config = world.home / "config.toml"
         config.write_text(f'{config.read_text()}[ui]\nscreen = "plain"\n')
     words = ["-m", world.model, *(["--plain"] if how == "--plain" else [])]
-    with PlainTerminal(world, *words, **({"TERM": "dumb"} if how == "dumb" else {})) as terminal:
+    with PlainTerminal(world, *words, TERM="dumb" if how == "dumb" else "xterm-256color") as terminal:
         terminal.wait_text("Plain mode")
         terminal.type("one please")
         terminal.wait_text("First answer")
