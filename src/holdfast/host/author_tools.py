@@ -20,7 +20,7 @@ from holdfast.system.threads import in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
 from holdfast.tools.schema import parse_arguments, schema_of
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput, tool_output
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,10 +122,8 @@ def output_of_value(returned: object, name: str) -> ToolOutput:
     Raises `ToolFailed` for a value that has no JSON.
     """
     match returned:
-        case ToolOutput():
-            return returned
-        case str():
-            return ToolOutput(text=returned)
+        case ToolOutput() | str():
+            return tool_output(returned)
         case None:
             return ToolOutput(text="Done.")
         case _:
