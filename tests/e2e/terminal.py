@@ -28,6 +28,8 @@ from polling import HANGS
 # pyte takes these for something else: kitty's and xterm's keyboard modes, requests for modes, and synchronized output.
 _UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[um]|\x1b\[\?[0-9;]*\$p|\x1b\[\?2026[hl]")
 _FRAMES = b"\x1b[?2026$p"
+_TIOCGPTPEER = 0x5441
+"""Opens the other side of a pseudo-terminal (Linux's asm-generic/ioctls.h)."""
 _QUESTION = re.compile(rb"\x1b\[(?:\?2026\$p|5n)")
 _FRAME_ENDS = 1.0
 """Seconds after which a terminal shows a frame that has not ended."""
@@ -135,10 +137,21 @@ class Terminal:
         os.write(self.descriptor, keys.encode() if isinstance(keys, str) else keys)
 
     def line(self, text: str) -> None:
-        """Type a line and send it."""
+        """Type a line, send it, and return when the program has read its Enter: what follows is another read."""
         self.send(text)
         self.wait_for(lambda: text[-20:] in self.text(), f"{text!r} in the composer")
         self.send(Key.ENTER)
+        self.wait_for(self._is_read, f"the Enter of {text!r} read")
+
+    def _is_read(self) -> bool:
+        """Return whether the program has read all that was typed, or has ended."""
+        if self.ended():
+            return True
+        theirs = fcntl.ioctl(self.descriptor, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
+        try:
+            return not select.select([theirs], [], [], 0)[0]
+        finally:
+            os.close(theirs)
 
     def paste(self, text: str) -> None:
         """Paste, as a terminal with bracketed paste does."""
