@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from holdfast.providers.catalog import PROVIDER_INFO
 from holdfast.providers.connectivity import ConnectivityStep, check_connectivity
-from holdfast.providers.provider_info import PROVIDER_INFO, address_of, info_of
+from holdfast.providers.provider_info import address_of, info_of
 from holdfast.providers.registry import PROVIDERS
 from holdfast.system.network_variables import route_to
 from holdfast.ui.commands.provider_failures import unreachable_reason

@@ -13,7 +13,7 @@ import pytest
 from holdfast.config.model_servers import ProtocolKind, ServerCompat
 from holdfast.config.settings import Config, read_config
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
-from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
+from holdfast.providers.catalog import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
 from holdfast.providers.connect import open_model
 from holdfast.providers.credentials.redaction import HIDDEN, secrets_of
 from holdfast.providers.protocols import protocol_of

@@ -27,11 +27,13 @@ from holdfast.config.model_servers import (
 from holdfast.errors import ConfigInvalid, ModelUnusable
 from holdfast.history.profiles import OPENAI_COMPATIBLE
 from holdfast.history.rules.profile import Profile
-from holdfast.providers.catalog.builtin_providers import PROVIDERS
-from holdfast.providers.catalog.compat import FOREIGN_COMPAT, MISTRAL_COMPAT, Compat
-from holdfast.providers.catalog.provider import (
+from holdfast.providers.catalog import (
+    FOREIGN_COMPAT,
     FOREIGN_PROFILES,
+    MISTRAL_COMPAT,
+    PROVIDERS,
     PYDANTIC_AI,
+    Compat,
     Provider,
     Providers,
     through_pydantic_ai,

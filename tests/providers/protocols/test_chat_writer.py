@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from holdfast.providers.catalog.compat import MISTRAL_COMPAT
+from holdfast.providers.catalog import MISTRAL_COMPAT
 from holdfast.providers.protocols.openai_chat import WIRE
 from holdfast.providers.registry import PROVIDERS, resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Result, UserMessage

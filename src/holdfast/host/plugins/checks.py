@@ -17,8 +17,7 @@ from holdfast.host.plugins.contributions import (
     PluginSurface,
 )
 from holdfast.host.slash_commands import SESSION_COMMANDS, SLASH_ALIASES
-from holdfast.providers.catalog.builtin_providers import PROVIDERS
-from holdfast.providers.catalog.provider import PYDANTIC_AI, Provider
+from holdfast.providers.catalog import PROVIDERS, PYDANTIC_AI, Provider
 from holdfast.tool_calls import Effect, ToolSchema
 from holdfast.tools.arguments.tolerant_tool import canonical_name
 from holdfast.tools.schema_fault import LONGEST_SUMMARY, TOOL_NAME, schema_fault

@@ -11,7 +11,7 @@ from holdfast.history.formats.format import Format
 from holdfast.history.profiles import ANY
 from holdfast.history.rules.profile import Profile
 from holdfast.host.commands import Compact, Prompt, Rename
-from holdfast.providers.catalog.provider import Provider
+from holdfast.providers.catalog import Provider
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.tool_calls import Mode

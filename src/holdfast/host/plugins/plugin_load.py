@@ -27,7 +27,7 @@ from holdfast.errors import HoldfastError
 from holdfast.history.formats.format import Format
 from holdfast.host.plugins.checks import NotUsable, check_unique, contributions_of, names_of
 from holdfast.host.plugins.contributions import Contributions, PluginCommand, PluginSlashCommand
-from holdfast.providers.catalog.provider import Provider
+from holdfast.providers.catalog import Provider
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.threads import run_within
 from holdfast.tools.tool import Tool

@@ -17,7 +17,9 @@ from holdfast.typed_data import decode_json
 _FILE = Path(__file__).with_name("name_aliases.json")
 
 
-class _Aliases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AliasTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The form of the file."""
+
     tools: dict[str, str]
     namespaces: str
     field_defaults: dict[str, dict[str, str]]
@@ -35,7 +37,7 @@ def _by_alias(aliases: Mapping[str, str]) -> Mapping[str, str]:
     return {alias: name for name, several in aliases.items() for alias in several.split()}
 
 
-_TABLE = decode_json(_FILE.read_bytes(), _Aliases)
+_TABLE = decode_json(_FILE.read_bytes(), AliasTable)
 
 TOOL_NAMES: Mapping[str, str] = _by_alias(_TABLE.tools)
 """Names of tools, folded, and the tool that does the same."""

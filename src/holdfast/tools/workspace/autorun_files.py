@@ -36,14 +36,16 @@ class Autorun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     below: str = ""
 
 
-class _Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AutorunGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rows about one subject."""
+
     subject: str
     rows: tuple[Autorun, ...]
 
 
 _FILE = Path(__file__).with_name("autorun_files.json")
 
-AUTORUN_FILES = tuple(row for group in decode_json(_FILE.read_bytes(), tuple[_Group, ...]) for row in group.rows)
+AUTORUN_FILES = tuple(row for group in decode_json(_FILE.read_bytes(), tuple[AutorunGroup, ...]) for row in group.rows)
 
 
 def _expression(names: str) -> re.Pattern[str]:

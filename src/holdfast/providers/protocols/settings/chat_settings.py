@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.providers.catalog.compat import Compat
+from holdfast.providers.catalog import Compat
 from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.protocols.settings.sent_settings import (
     ChosenEffort,

@@ -1,20 +1,70 @@
-"""A provider: its protocol, profile, key, address and headers."""
+"""The providers: what is known of each, and the built-in ones, `builtin_providers.json`.
+
+The table has names, variables and addresses as a provider's own documentation has them, how its Chat Completions differ
+from OpenAI's, and what people are told about it. It is read once, when the first provider is looked up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.config.model_servers import AuthHeader, HeaderValue, ModelOverrides, ProtocolKind
-from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE
+from holdfast.config.model_servers import (
+    AuthHeader,
+    EffortForm,
+    HeaderValue,
+    LimitField,
+    ModelOverrides,
+    ProtocolKind,
+    TextCalls,
+    ThinkingForm,
+)
+from holdfast.history.profiles import ANTHROPIC, ANY, BEDROCK, COHERE, GEMINI, MISTRAL, OPENAI_COMPATIBLE, PROFILES
 from holdfast.history.rules.profile import NO_MEDIA, Profile
-from holdfast.providers.catalog.compat import FOREIGN_COMPAT, Compat
+from holdfast.typed_data import decode_json
 
 if TYPE_CHECKING:
     from holdfast.providers.model import Model
+
+
+class Compat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The dialect of one provider; the defaults suit most servers that are not OpenAI's.
+
+    `stream_usage`: streams report token usage only if `stream_options` asks for it; False for servers that refuse that
+    field. `null_content`: content next to calls is null if there is none, not "". `think_tags`: thinking may stand
+    between `<think>` and `</think>` at the beginning of the content. `thinking` is how a model gets its own thinking
+    back: "as-received" in the field or the tags in which it came, "parts" as parts of the content (Mistral), "none" not
+    at all (Groq refuses it). `reasoning_details`: thinking comes and goes as `reasoning_details` too (OpenRouter).
+    `reasoning_with_calls`: each message with calls has `reasoning_content`, "" if there is none (DeepSeek).
+    `reports_cost`: the usage has the cost in US dollars. `effort` is the field that sets how much a model reasons:
+    `reasoning_effort`, OpenRouter's `reasoning: {effort}`, or `chat_template_kwargs`, from which a chat template reads
+    `enable_thinking` and `reasoning_effort`. `output_limit` is the field that limits an answer. `service_tiers` are
+    those it takes, also over Responses. `no_effort_with_tools` are beginnings of names of models that refuse tools
+    together with any effort but none. `prompt_progress`: a stream tells how much of the prompt is read if
+    `return_progress` asks for it (llama.cpp). `text_calls`: calls that its models write as text are read, over any
+    protocol; "auto" for servers of the user's own.
+    """
+
+    stream_usage: bool = True
+    null_content: bool = False
+    think_tags: bool = True
+    thinking: ThinkingForm = "as-received"
+    reasoning_details: bool = False
+    reasoning_with_calls: bool = False
+    reports_cost: bool = False
+    effort: EffortForm = "reasoning_effort"
+    output_limit: LimitField = "max_tokens"
+    service_tiers: tuple[str, ...] = ()
+    no_effort_with_tools: tuple[str, ...] = ()
+    prompt_progress: bool = False
+    text_calls: TextCalls = "off"
+
+
+FOREIGN_COMPAT = Compat()
 
 FOREIGN_PROFILES: Mapping[ProtocolKind, Profile] = MappingProxyType(
     {
@@ -134,3 +184,70 @@ def through_pydantic_ai(model: str) -> Provider:
 
 Providers = Mapping[str, Provider]
 """The providers of a run, by name."""
+
+
+# --- the built-in providers ---
+
+
+class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What people are told: `title`, the SDK's default `address`, and the page where `keys` are created."""
+
+    title: str
+    address: str = ""
+    keys: str = ""
+
+
+class ProviderRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the table: a `Provider` with the name of its profile; `source` is where a fact comes from."""
+
+    name: str
+    kind: ProtocolKind
+    profile: str
+    info: ProviderInfo
+    key_variable: str | None = None
+    also_key_variable: str | None = None
+    address_variable: str | None = None
+    address: str | None = None
+    region_variables: tuple[str, ...] = ()
+    regional_address: str = ""
+    path: str = ""
+    model: str = ""
+    compat: Compat = FOREIGN_COMPAT
+    auth: AuthHeader | None = None
+    source: str = ""
+
+    def provider(self) -> Provider:
+        """Return the provider of the row. Raise `KeyError` for an unknown profile."""
+        return Provider(
+            name=self.name,
+            kind=self.kind,
+            profile=PROFILES[self.profile],
+            key_variable=self.key_variable,
+            also_key_variable=self.also_key_variable,
+            address_variable=self.address_variable,
+            address=self.address,
+            region_variables=self.region_variables,
+            regional_address=self.regional_address,
+            path=self.path,
+            model=self.model,
+            compat=self.compat,
+            auth=self.auth,
+        )
+
+
+PROVIDER_TABLE = Path(__file__).with_name("builtin_providers.json")
+
+_ROWS = decode_json(PROVIDER_TABLE.read_bytes(), list[ProviderRow])
+
+PROVIDERS: Providers = MappingProxyType({row.name: row.provider() for row in _ROWS})
+"""The built-in providers, which need no config."""
+
+PROVIDER_INFO: Mapping[str, ProviderInfo] = MappingProxyType(
+    {
+        **{row.name: row.info for row in _ROWS},
+        PYDANTIC_AI: ProviderInfo(title="a provider of pydantic-ai (an extra)"),
+    }
+)
+"""What people are told about each provider with a name of its own."""
+
+MISTRAL_COMPAT = PROVIDERS["mistral"].compat

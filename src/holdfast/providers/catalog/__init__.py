@@ -1,1 +1,0 @@
-"""The providers that need no config, as data."""
