@@ -15,8 +15,7 @@ from pathlib import Path
 import hostile_repositories
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.approval.decision import Allow, Policy, decide
-from holdfast.tools.shell.git_commands import GIT_READERS
-from holdfast.tools.shell.read_only_programs import READERS, VERSIONS, Reader
+from holdfast.tools.known_programs.readers import GIT_READERS, READERS, VERSIONS, Reader
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.tools.workspace.command_files import disk_surroundings
 

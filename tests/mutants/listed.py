@@ -7,8 +7,10 @@ no test can.
 from __future__ import annotations
 
 import ast
+import json
+import tomllib
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,6 +38,10 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if (times := text.count(self.find)) != 1:
             raise ValueError(f"{self.file} has its text {times} times (expected once)")
         return text.replace(self.find, self.replace)
+
+
+READERS: Mapping[str, Callable[[str], object]] = {".py": ast.parse, ".json": json.loads, ".toml": tomllib.loads}
+"""What reads a file that a mutant may change, by its ending. They raise `SyntaxError` or `ValueError`."""
 
 
 def package(file: str) -> str:
@@ -79,9 +85,11 @@ def _wrong(each: Mutant, root: Path, written: Container[str]) -> Iterator[str]:
         yield f"{each.file} is no file of the source"
         return
     try:
-        ast.parse(each.applied(path.read_text(encoding="utf-8")))
+        READERS[path.suffix](each.applied(path.read_text(encoding="utf-8")))
     except SyntaxError as error:
         yield f"with it {each.file} is no Python: {error}"
+    except KeyError:
+        yield f"{each.file} is neither Python nor a table of facts"
     except ValueError as error:
         yield str(error)
     if each.find == each.replace:

@@ -41,6 +41,9 @@ GOOD = Mutant("it is two", FILE, "= 1\n", "= 2\n", ("tests/test_one.py::test_one
         (Mutant("a", FILE, "= 3", "= 4", GOOD.tests), "has its text 0 times"),
         (Mutant("a", FILE, "ONE", "TWO", GOOD.tests), "has its text 2 times"),
         (Mutant("a", FILE, "= 1\n", "= (\n", GOOD.tests), "is no Python"),
+        (Mutant("a", "src/holdfast/py.typed", "a", "b", GOOD.tests), "is neither Python nor a table of facts"),
+        (Mutant("a", "src/holdfast/one.json", "1", "2", GOOD.tests), ""),
+        (Mutant("a", "src/holdfast/one.json", "1", "1}", GOOD.tests), "Extra data"),
         (Mutant("a", FILE, "= 1\n", "= 1\n", GOOD.tests), "it changes nothing"),
         (Mutant("a", FILE, "= 1\n", "= 2\n"), "it has tests and a reason for none, or neither"),
         (Mutant("a", FILE, "= 1\n", "= 2\n", GOOD.tests, "why"), "it has tests and a reason for none, or neither"),
@@ -50,6 +53,8 @@ GOOD = Mutant("it is two", FILE, "= 1\n", "= 2\n", ("tests/test_one.py::test_one
 def test_a_mutant_that_cannot_be_tried_is_found(tmp_path: Path, mutant: Mutant, said: str) -> None:
     (tmp_path / FILE).parent.mkdir(parents=True)
     (tmp_path / FILE).write_text("ONE = 1\nALSO = ONE\n")
+    (tmp_path / "src/holdfast/one.json").write_text('{"a": 1}')
+    (tmp_path / "src/holdfast/py.typed").write_text("a")
     found = list(wrong([mutant], tmp_path, written={"tests/test_one.py::test_one"}))
     assert [said in each for each in found] == ([True] if said else [])
     assert "is listed 2 times" in "\n".join(wrong([mutant, mutant], tmp_path, written=set[str]()))

@@ -1,7 +1,7 @@
 """The providers: what is known of each, and the built-in ones, `builtin_providers.json`.
 
 The table has names, variables and addresses as a provider's own documentation has them, how its Chat Completions differ
-from OpenAI's, and what people are told about it. It is read once, when the first provider is looked up.
+from OpenAI's, and what people read about it. It is read once, when the first provider is looked up.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ Providers = Mapping[str, Provider]
 
 
 class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What people are told: `title`, the SDK's default `address`, and the page where `keys` are created."""
+    """What people read: `title`, the SDK's default `address`, and the page where `keys` are created."""
 
     title: str
     address: str = ""
@@ -248,6 +248,6 @@ PROVIDER_INFO: Mapping[str, ProviderInfo] = MappingProxyType(
         PYDANTIC_AI: ProviderInfo(title="a provider of pydantic-ai (an extra)"),
     }
 )
-"""What people are told about each provider with a name of its own."""
+"""What people read about each provider that has its name here."""
 
 MISTRAL_COMPAT = PROVIDERS["mistral"].compat

@@ -23,7 +23,7 @@ from holdfast.providers.network.connection_failures import root_cause
 from holdfast.providers.network.wait_words import LONG_WAIT, read_wait, stated_wait, wait_words
 
 if TYPE_CHECKING:
-    from holdfast.providers.refusals.refusal import RefusalRow
+    from holdfast.providers.refusals.table import RefusalRow
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""

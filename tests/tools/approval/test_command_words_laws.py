@@ -11,8 +11,7 @@ from holdfast.tool_calls import Pattern
 from holdfast.tools.approval.command_words import harmless
 from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval.patterns import suggest_patterns
-from holdfast.tools.known_programs import BY_NAME
-from holdfast.tools.known_programs.program import spelt
+from holdfast.tools.known_programs.programs import BY_NAME, spelt
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 

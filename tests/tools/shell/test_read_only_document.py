@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from holdfast.tools.known_programs.readers import GIT_READERS, READERS, VERSIONS
 from holdfast.tools.shell.closed_options import ClosedOptions
-from holdfast.tools.shell.git_commands import GIT_READERS
-from holdfast.tools.shell.read_only_programs import READERS, VERSIONS
 
 PAGE = Path(__file__).parents[3] / "docs/reference/read-only-commands.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"

@@ -15,11 +15,11 @@ from shell_cases import cases
 
 from holdfast.tools.approval.command_analysis import command_parts
 from holdfast.tools.approval.files_read import paths_read
+from holdfast.tools.known_programs.readers import READERS_BY_NAME
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine
 from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import more_than_reading
-from holdfast.tools.shell.read_only_programs import READERS_BY_NAME
 from laws import law
 from skips import needs
 from tiers import DEEP, SEED, spread

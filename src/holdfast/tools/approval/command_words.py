@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from holdfast.tools.known_programs import BY_NAME
-from holdfast.tools.known_programs.program import Program, ProgramRow, spelt
+from holdfast.tools.known_programs.programs import BY_NAME, Program, ProgramRow, spelt
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
 _LAUNCHERS = (

@@ -11,11 +11,11 @@ from itertools import takewhile
 
 import msgspec
 
+from holdfast.tools.known_programs.readers import READERS_BY_NAME, Reader
 from holdfast.tools.shell.closed_options import closed_options, options_of
 from holdfast.tools.shell.command_line import SimpleCommand, Word
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.read_only import program_name
-from holdfast.tools.shell.read_only_programs import READERS_BY_NAME, Reader
 
 
 class Walk(msgspec.Struct, frozen=True):

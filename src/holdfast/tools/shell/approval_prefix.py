@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from holdfast.tools.approval.command_words import lets_nothing_through
-from holdfast.tools.known_programs import BY_NAME
+from holdfast.tools.known_programs.programs import BY_NAME
 from holdfast.tools.shell.command_line import SimpleCommand, Word
 from holdfast.tools.shell.read_only import program_name
 

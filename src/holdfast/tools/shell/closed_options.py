@@ -31,6 +31,28 @@ class ClosedOptions(msgspec.Struct, frozen=True, kw_only=True):
     separate_values: bool = False
 
 
+class OptionRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of a table: `ClosedOptions` whose long names are texts of words."""
+
+    flags: str = ""
+    values: str = ""
+    long: str = ""
+    long_values: str = ""
+    numbers: bool = False
+    separate_values: bool = False
+
+    def options(self) -> ClosedOptions:
+        """Return the options of the row."""
+        return closed_options(
+            self.flags,
+            self.values,
+            self.long,
+            self.long_values,
+            numbers=self.numbers,
+            separate_values=self.separate_values,
+        )
+
+
 class Option(msgspec.Struct, frozen=True):
     """An option: its name without dashes, the word it stands in, its value if that is the next word, None if not."""
 

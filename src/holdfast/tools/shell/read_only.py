@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 
+from holdfast.tools.known_programs.readers import ANY_NUMBER, HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.closed_options import may_be_option, options_of
 from holdfast.tools.shell.command_line import Assignment, SimpleCommand, Word, names_files, unknown_file
 from holdfast.tools.shell.conditions import SHELL_WORDS
 from holdfast.tools.shell.git_commands import git_more
-from holdfast.tools.shell.read_only_programs import ANY_NUMBER, HARMLESS_VARIABLES, READERS_BY_NAME, VERSIONS, Reader
 from holdfast.tools.shell.scripts import awk_more, sed_more
 
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})

@@ -1,10 +1,16 @@
-"""What is known about the arguments of one program."""
+"""What arguments of known programs do beyond reading and testing the project: a table with its sources.
+
+`programs.json` has a row for each program, a `ProgramRow`. It is read with the first command.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import msgspec
+
+from holdfast.typed_data import decode_json
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,3 +72,14 @@ class ProgramRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def spelt(option: str) -> str:
     """Return an option's name without what programs ignore: case, dashes, underscores."""
     return re.sub("[-_]", "", option).lower()
+
+
+PROGRAM_TABLE = Path(__file__).with_name("programs.json")
+
+BY_NAME: dict[str, Program] = {
+    name: program
+    for row in decode_json(PROGRAM_TABLE.read_bytes(), list[ProgramRow])
+    for program in [row.program()]
+    for name in program.names
+}
+"""The programs, by each of their names."""
