@@ -15,8 +15,7 @@ import msgspec
 from genai_prices import types as genai
 from genai_prices.data import providers as sold
 
-from holdfast.providers.model_prices import Rate, Rates, TieredRate, TierRates
-from holdfast.providers.model_table import TABLE, FamilyRule, ModelRow, NamePattern
+from holdfast.providers.model_table import TABLE, FamilyRule, ModelRow, NamePattern, Rate, Rates, TieredRate, TierRates
 from model_families import FAMILIES, family_rules
 
 SOURCES = ("genai-prices", "pydantic-ai-slim")

@@ -22,12 +22,12 @@ from holdfast.config.model_servers import Server
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ToolFailed
 from holdfast.providers.error_mapping import http_failure, redact_failure
+from holdfast.providers.event_stream import LONGEST_BODY_TEXT, expect_json
 from holdfast.providers.http_model import LONGEST_ERROR
-from holdfast.providers.model_lists.model_list import MOST_BYTES, fetch_models
-from holdfast.providers.own_servers.learned_windows import forget_windows
-from holdfast.providers.own_servers.window_question import LARGEST_PAGE, ask_window
-from holdfast.providers.refusals.plain_body import LONGEST_BODY_TEXT, expect_json
+from holdfast.providers.learned_windows import forget_windows
+from holdfast.providers.model_list import MOST_BYTES, fetch_models
 from holdfast.providers.registry import known_providers, resolve_endpoint
+from holdfast.providers.window_question import LARGEST_PAGE, ask_window
 from holdfast.session.transfer.transfer import LIMIT, import_document
 from holdfast.system.confinement.network.proxy import received_head
 from holdfast.system.confinement.network.proxy_process import REPORT_MOST, refusals

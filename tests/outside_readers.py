@@ -21,8 +21,7 @@ from holdfast.config.project_config import LARGEST_CONFIG, project_file
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import read_config
 from holdfast.providers.credentials.provider_keys import KeyFile
-from holdfast.providers.model_lists.favourites import Favourites
-from holdfast.providers.model_lists.stored_lists import LARGEST_MODEL_LIST, StoredLists
+from holdfast.providers.known_models import LARGEST_MODEL_LIST, Favourites, StoredLists
 from holdfast.session.catalog import Catalog
 from holdfast.session.session_index import LARGEST_LIST_INDEX
 from holdfast.session.session_search import LARGEST_WORDS, WORDS_FILE, search_sessions

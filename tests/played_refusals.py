@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
-from holdfast.providers.refusals.table import ROWS, RefusalRecovery, RefusalRow
+from holdfast.providers.refusals import ROWS, RefusalRecovery, RefusalRow
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
 from holdfast.tools.tool import ToolContext, ToolOutput

@@ -27,7 +27,7 @@ from holdfast.errors import ProviderFailed
 from holdfast.providers.connect import open_model
 from holdfast.providers.error_mapping import invalid_response
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.protocols.response_json import token_count
+from holdfast.providers.protocols.response_parts import token_count
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation
 from holdfast.session.conversation.fold import fold

@@ -22,7 +22,7 @@ ALLOWED = {
     "agent/context/summary_request.py": "a file of the package",
     "providers/catalog.py": "a file of the package",
     "providers/model_table.py": "a file of the package",
-    "providers/refusals/table.py": "a file of the package",
+    "providers/refusals.py": "a file of the package",
     "tools/known_programs/*": "files of the package",
     "tools/workspace/autorun_files.py": "a file of the package",
     "tools/arguments/name_aliases.py": "a file of the package",

@@ -16,7 +16,7 @@ import pytest
 from source_tree import ROOT, expect_none, files
 
 from holdfast.providers.catalog import ProviderRow
-from holdfast.providers.refusals.table import ROWS, RefusalTable
+from holdfast.providers.refusals import ROWS, RefusalTable
 from holdfast.tools.arguments.name_aliases import AliasTable
 from holdfast.tools.known_programs.programs import ProgramRow
 from holdfast.tools.known_programs.readers import GIT_READERS, READERS, GitTable, ReaderRow
@@ -25,7 +25,7 @@ from holdfast.typed_data import decode_json
 
 TABLES: dict[str, object] = {
     "providers/builtin_providers.json": list[ProviderRow],
-    "providers/refusals/refusals.toml": RefusalTable,
+    "providers/refusals.toml": RefusalTable,
     "tools/arguments/name_aliases.json": AliasTable,
     "tools/known_programs/programs.json": list[ProgramRow],
     "tools/known_programs/git_readers.json": GitTable,

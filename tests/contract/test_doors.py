@@ -24,7 +24,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "bs4": ("tools/builtin/html_to_markdown.py",),
     "tree_sitter": ("tools/shell/parse.py", "tools/shell/parts.py"),
     "tree_sitter_bash": ("tools/shell/parse.py", "tools/shell/parts.py"),
-    "keyring": ("providers/credentials/system_keyring.py",),
+    "keyring": ("providers/credentials/provider_keys.py",),
     "psycopg": ("fleet/postgres/database.py",),
     "dbos": ("fleet/worker/engine.py",),
     "sqlalchemy": ("fleet/worker/engine.py",),

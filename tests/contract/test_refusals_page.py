@@ -9,7 +9,7 @@ from typing import get_args
 
 from source_tree import read
 
-from holdfast.providers.refusals.table import ROWS, RefusalRecovery, RefusalRow
+from holdfast.providers.refusals import ROWS, RefusalRecovery, RefusalRow
 from holdfast.session.journal.request_changes import RequestChange
 
 DOCUMENT = "docs/reference/refusals.md"

@@ -279,7 +279,7 @@ def loaded(names: Iterable[str]) -> Imports:
         (TUI, loaded(["holdfast.session.transfer.export"])),
         (TUI, loaded(f"holdfast.module_{number}" for number in range(TUI.most + 1))),
         (VERSION, loaded(["msgspec"])),
-        (PRINT, Imports(requested={"keyring": "holdfast.providers.credentials.system_keyring"})),
+        (PRINT, Imports(requested={"keyring": "holdfast.providers.credentials.provider_keys"})),
         (PRINT, Imports(requested={"pydantic_ai": "holdfast.providers.connect"})),
         (PRINT, Imports(dataclasses={"holdfast.text.Line": "holdfast.text"})),
     ],

@@ -11,7 +11,7 @@ from holdfast.agent.model_request.retry import retry_delay
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFault
 from holdfast.providers.error_mapping import http_failure, redact_failure, stream_failure
-from holdfast.providers.network.wait_words import wait_words
+from holdfast.providers.error_words import wait_words
 
 NAME = "home:m"
 NO_CREDIT: list[tuple[int, dict[str, object]]] = [

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from holdfast.errors import ProviderFailed
+from holdfast.providers.event_stream import events_of_plain, expect_json
 from holdfast.providers.protocols.openai_chat_reader import ChatReader
-from holdfast.providers.refusals.plain_body import events_of_plain, expect_json
 from holdfast.providers.registry import ModelEndpoint, resolve_endpoint
 
 PAGE = "<!doctype html><html><head><title>My Router</title></head><body>hi</body></html>"

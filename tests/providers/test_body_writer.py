@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, profile_of, resolve_endpoint
 from holdfast.session.conversation.conversation import (

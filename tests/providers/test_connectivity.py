@@ -20,8 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from holdfast.providers.catalog import PROVIDER_INFO
 from holdfast.providers.connectivity import ConnectivityStep, check_connectivity
-from holdfast.providers.provider_info import address_of, info_of
-from holdfast.providers.registry import PROVIDERS
+from holdfast.providers.registry import PROVIDERS, address_of, info_of
 from holdfast.system.network_variables import route_to
 from holdfast.ui.commands.provider_failures import unreachable_reason
 from polling import HANGS, expect_within

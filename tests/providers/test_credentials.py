@@ -138,7 +138,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import asyncio, os
-from holdfast.providers.credentials import system_keyring as vault
+from holdfast.providers.credentials import provider_keys as vault
 from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
 from holdfast.providers.credentials.provider_keys import with_keyring_value as filled
 from holdfast.providers.registry import PROVIDERS

@@ -12,7 +12,7 @@ import pytest
 from holdfast import __version__
 from holdfast.config.model_servers import Server
 from holdfast.errors import ProviderFailed
-from holdfast.providers import http_model, sse
+from holdfast.providers import event_stream, http_model
 from holdfast.providers.connect import open_model
 from holdfast.providers.model import StreamEvent, StreamFinished, TextDelta
 from holdfast.providers.protocols.answer_bounds import MIB
@@ -216,7 +216,7 @@ async def test_behind_the_reason_of_a_protocol_without_a_closing_event_not_much_
 
 @pytest.mark.parametrize(("kind", "non_streaming"), [(EVENTS, False), ("application/json", False), ("text/html", True)])
 async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyPatch, *, non_streaming: bool) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", MIB)
+    monkeypatch.setattr(event_stream, "LONGEST_EVENT", MIB)
     body = Body([b"x" * 300_000] * 1_000)
     failed = await failure(answer(body, content_type=kind), non_streaming=non_streaming)
     assert (failed.fault, body.closed, failed.retryable) == ("flood", True, False)
@@ -227,7 +227,7 @@ async def test_what_has_no_end_is_dropped(kind: str, monkeypatch: pytest.MonkeyP
 async def test_a_document_just_within_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     choice = {"index": 0, "message": {"content": "done"}, "finish_reason": "stop"}
     document = json.dumps({"choices": [choice]}).encode()
-    monkeypatch.setattr(sse, "LONGEST_EVENT", len(document))
+    monkeypatch.setattr(event_stream, "LONGEST_EVENT", len(document))
     kind = "application/json"
     assert text_of(await events_of(answer(Body([document]), content_type=kind), non_streaming=True)) == "done"
     longer = Body([document, b" "])

@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 from holdfast.config.model_servers import ModelOverrides, ProtocolKind
-from holdfast.providers.model_prices import Prices, Rates, TieredRate, TierRates, price_of
-from holdfast.providers.model_table import Reasoning, cost_of, facts_of, model_table, window_of
+from holdfast.providers.model_table import (
+    Prices,
+    Rates,
+    Reasoning,
+    TieredRate,
+    TierRates,
+    cost_of,
+    facts_of,
+    model_table,
+    price_of,
+    window_of,
+)
 from holdfast.session.journal.parts import Usage
 
 DAY = dt.datetime(2027, 1, 1, 12, tzinfo=dt.UTC)

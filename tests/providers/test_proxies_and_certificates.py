@@ -18,7 +18,7 @@ from holdfast.errors import ModelUnusable, ProviderFailed, ProviderFault
 from holdfast.providers.connect import connect
 from holdfast.providers.connectivity import ConnectivityStep, check_connectivity
 from holdfast.providers.model import StreamFinished
-from holdfast.providers.model_lists.model_list import fetch_models
+from holdfast.providers.model_list import fetch_models
 from holdfast.providers.registry import resolve_endpoint
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened

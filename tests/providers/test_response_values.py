@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import ProviderFailed
-from holdfast.providers.protocols.response_json import ResponseJson
+from holdfast.providers.protocols.response_parts import ResponseJson
 
 
 @pytest.mark.parametrize("piece", [b"{},", b"[],", b"1,"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.providers import sse
+from holdfast.providers import event_stream
 from laws import law
 
 LINE_ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
@@ -67,18 +67,18 @@ def chunks_of(body: bytes, cuts: set[int]) -> list[bytes]:
 
 def fed(body: bytes, cuts: set[int]) -> list[tuple[str, bytes]]:
     """Return the events of a body that comes in chunks."""
-    splitter = sse.EventSplitter()
+    splitter = event_stream.EventSplitter()
     return [event for chunk in chunks_of(body, cuts) for event in splitter.feed(chunk)]
 
 
 def until_too_long(chunks: Iterable[bytes]) -> tuple[list[tuple[str, bytes]], bool]:
     """Return the events that came, and whether one was too long."""
-    splitter, events = sse.EventSplitter(), list[tuple[str, bytes]]()
+    splitter, events = event_stream.EventSplitter(), list[tuple[str, bytes]]()
     try:
         for chunk in chunks:
             for event in splitter.feed(chunk):
                 events.append(event)
-    except sse.EventTooLong:
+    except event_stream.EventTooLong:
         return events, True
     return events, False
 
@@ -108,20 +108,20 @@ def test_an_event_that_the_server_does_not_end_never_came() -> None:
     ],
 )
 def test_an_event_that_is_too_long_is_refused_as_it_comes(chunks: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
+    monkeypatch.setattr(event_stream, "LONGEST_EVENT", 1000)
     assert until_too_long(chunks)[1]
 
 
 def test_an_event_just_within_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
+    monkeypatch.setattr(event_stream, "LONGEST_EVENT", 1000)
     longest = b"data: " + b"x" * 994
     assert until_too_long([longest, b"\n\n"]) == ([("", b"x" * 994)], False)
     assert until_too_long([longest + b"x", b"\n\n"]) == ([], True)
 
 
 def test_only_one_event_is_measured_not_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LONGEST_EVENT", 1000)
-    splitter = sse.EventSplitter()
+    monkeypatch.setattr(event_stream, "LONGEST_EVENT", 1000)
+    splitter = event_stream.EventSplitter()
     events = [event for _ in range(10) for event in splitter.feed(b"data: " + b"x" * 500 + b"\n\n")]
     assert len(events) == 10
 
@@ -136,7 +136,7 @@ def test_what_came_before_a_too_long_one_comes_however_it_is_cut(
     """Also the place of the error does not depend on the cuts."""
     body = (b"\ndata: " + b"x" * size + b"\n\n").join([*bodies, b""])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sse, "LONGEST_EVENT", 32)
+        patch.setattr(event_stream, "LONGEST_EVENT", 32)
         in_one_piece, by_byte, cut = ({1_000_000}, set(range(len(body))), cuts)
         events = [until_too_long(chunks_of(body, each)) for each in (in_one_piece, by_byte, cut)]
     assert events[0] == events[1] == events[2]
@@ -174,7 +174,7 @@ class Counted(bytes):
 def test_the_work_grows_with_the_body_and_not_with_its_pieces(lines: list[int], step: int) -> None:
     body = b"".join(b"data: " + b"x" * length + b"\n" for length in lines) + b"\n"
     Counted.total = 0
-    splitter = sse.EventSplitter()
+    splitter = event_stream.EventSplitter()
     events = [event for at in range(0, len(body), step) for event in splitter.feed(Counted(body[at : at + step]))]
     assert len(events) == 1
     assert Counted.total <= 6 * len(body) + 100

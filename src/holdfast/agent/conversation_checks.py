@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from holdfast.agent.events import CheckFinding, Event
 from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
-from holdfast.providers.protocols.settings.setting_notes import setting_notes
+from holdfast.providers.protocols.setting_notes import setting_notes
 from holdfast.providers.registry import PROVIDERS, Providers, profile_of, reads_text_calls
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.request.validate import (

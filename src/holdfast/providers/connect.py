@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.config.settings import Limits
 from holdfast.errors import HoldfastError, ModelUnusable
-from holdfast.providers.http_observer import HttpObserver
-from holdfast.providers.model import Model
+from holdfast.providers.model import HttpObserver, Model
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.system.threads import in_daemon
 

@@ -1,4 +1,4 @@
-"""Check whether a provider is reachable, and if not, which step fails: address, name, connection, certificate, proxy.
+"""Check whether a provider is reachable, which step fails if not, and whether a model answers one tiny request.
 
 No request is sent: a connection is opened and closed. A check ends within a few seconds.
 """
@@ -9,17 +9,24 @@ import asyncio
 import functools
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from holdfast.errors import ModelUnusable
-from holdfast.providers.network.connection_failures import CertificateFault, certificate_fault
-from holdfast.providers.network.socks_tunnel import TunnelRefused, open_socks_tunnel
-from holdfast.providers.provider_info import address_of, overriding_variable
-from holdfast.providers.registry import Provider, resolve_base_url
+from holdfast import __version__
+from holdfast.config.settings import Limits
+from holdfast.errors import ModelUnusable, ProviderFailed
+from holdfast.providers.connect import connect
+from holdfast.providers.connection_failures import CertificateFault, certificate_fault
+from holdfast.providers.model import StreamFinished
+from holdfast.providers.registry import ModelEndpoint, Provider, address_of, overriding_variable, resolve_base_url
+from holdfast.providers.socks import TunnelRefused, open_socks_tunnel
+from holdfast.session.conversation.fold import fold
+from holdfast.session.journal.entries import PromptAccepted, SessionOpened
+from holdfast.session.request.normalize import normalize
 from holdfast.system import network_variables
 from holdfast.system.network_variables import Route, route_to
 from holdfast.system.threads import in_daemon
@@ -157,3 +164,33 @@ def _failed_step(error: OSError, *, secure: bool) -> ConnectivityStep:
         case _:  # if several addresses refuse, the error has no errno
             refused = isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower()
             return "refused" if refused else "route"
+
+
+# --- Send one tiny request to a model, to check that it answers before anything depends on it ---
+
+SYSTEM = "This is a connection test. Answer with one word."
+PROMPT = "Answer with the word: ready"
+
+_PATIENCE = 60.0
+"""Seconds for the whole answer: a reasoning model may think first."""
+
+
+async def smoke_request(target: ModelEndpoint, limits: Limits) -> float:
+    """Return the seconds until the model answered. Raise `ProviderFailed` or `ModelUnusable`."""
+    opened = SessionOpened(session="", cwd="/", model=target.name, system=SYSTEM, tools=(), version=__version__)
+    conversation = fold([opened, PromptAccepted(turn=1, text=PROMPT)])
+    model = await connect(target, limits)
+    start = time.monotonic()
+    try:
+        async with (
+            asyncio.timeout(_PATIENCE),
+            model.stream(normalize(conversation, target.provider.profile)) as events,
+        ):
+            async for event in events:
+                if isinstance(event, StreamFinished):
+                    return time.monotonic() - start
+    except TimeoutError as error:
+        raise ProviderFailed(f"Model {target.name!r} did not answer within {_PATIENCE:g} s.", fault="silent") from error
+    finally:
+        await model.aclose()
+    raise ProviderFailed(f"Model {target.name!r} did not finish its answer.", fault="cut")

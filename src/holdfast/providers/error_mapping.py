@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.providers.connection_failures import root_cause
 from holdfast.providers.credentials.redaction import redact
-from holdfast.providers.network.account_faults import account_fault, account_words
-from holdfast.providers.network.connection_failures import root_cause
-from holdfast.providers.network.wait_words import LONG_WAIT, read_wait, stated_wait, wait_words
+from holdfast.providers.error_words import LONG_WAIT, account_fault, account_words, read_wait, stated_wait, wait_words
 
 if TYPE_CHECKING:
-    from holdfast.providers.refusals.table import RefusalRow
+    from holdfast.providers.refusals import RefusalRow
 
 LONGEST_EXPLANATION = 500
 """Characters of a provider's explanation to keep: some quote the whole request, or send a whole web page."""
@@ -142,7 +141,7 @@ def _failure(name: str, status: int | None, payload: object, *, retry_after: flo
 
 def find_row(codes: Collection[str], text: str, status: int | None) -> RefusalRow | None:
     """Return the row of the table of refusals that knows an error, None if none does."""
-    from holdfast.providers.refusals.table import find_refusal  # its patterns take 10 ms, for an error
+    from holdfast.providers.refusals import find_refusal  # its patterns take 10 ms, for an error
 
     return find_refusal(codes, text, status)
 
@@ -237,7 +236,7 @@ def explanation_of(payload: object) -> str:
         text = str(payload).strip() if payload else ""
         if not text.startswith("<"):
             return text
-        from holdfast.providers.refusals.web_pages import is_web_page, page_title
+        from holdfast.providers.error_words import is_web_page, page_title
 
         return page_title(text) if is_web_page(text) else text
     explanation = str(error.get("error") or error.get("message") or error.get("detail") or error).strip()

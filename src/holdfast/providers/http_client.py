@@ -15,8 +15,10 @@ import httpx2
 from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers.credentials.redaction import strip_credentials
-from holdfast.providers.http_observer import HttpObserver
+from holdfast.providers.model import HttpObserver
 from holdfast.system.network_variables import Route, route_to, trust_fault
+
+# --- http client ---
 
 LAST_BYTES = 0.3
 """Seconds for a body to end after its terminal event; after that the connection is closed."""
@@ -58,7 +60,7 @@ def new_client(limits: Limits, address: str) -> httpx2.AsyncClient:
 def _transport(route: Route, trusted: ssl.SSLContext) -> httpx2.AsyncHTTPTransport:
     if not route.is_socks:
         return httpx2.AsyncHTTPTransport(verify=trusted, proxy=route.proxy or None)
-    from holdfast.providers.network.socks_transport import SocksTransport
+    from holdfast.providers.socks import SocksTransport
 
     return SocksTransport(route.proxy, verify=trusted)
 

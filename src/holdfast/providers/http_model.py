@@ -2,6 +2,11 @@
 
 A response without a reason for its end is never finished, and one without an end is cut off at a bound. A provider's
 error may quote the API key; it is redacted here, because the message is printed and journalled.
+
+Reads how much of the prompt a server has read, as llama.cpp tells it in its stream before the answer. Pure.
+
+A request asks for it with `return_progress`; then each batch sends a chunk with `prompt_progress: {total, cache,
+processed, time_ms}` (tools/server/README.md of llama.cpp).
 """
 
 from __future__ import annotations
@@ -13,11 +18,12 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 import httpx2
+import msgspec
 
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.providers import sse
-from holdfast.providers.body_writer import BodyWriter
+from holdfast.providers import event_stream
+from holdfast.providers.connection_failures import connection_failure, socks_failure
 from holdfast.providers.credentials.redaction import spellings
 from holdfast.providers.error_mapping import http_failure, invalid_response, redact_failure
 from holdfast.providers.http_client import (
@@ -30,17 +36,45 @@ from holdfast.providers.http_client import (
     route_of,
     with_observer,
 )
-from holdfast.providers.http_observer import HttpObserver
-from holdfast.providers.model import StreamEvent
-from holdfast.providers.network.connection_failures import connection_failure, socks_failure
-from holdfast.providers.own_servers.learned_windows import keep_window, window_in_refusal
-from holdfast.providers.own_servers.prompt_progress import share_read
+from holdfast.providers.learned_windows import keep_window, window_in_refusal
+from holdfast.providers.model import HttpObserver, StreamEvent
 from holdfast.providers.protocols.answer_bounds import MIB, Flood, WireSize
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.protocol import ProviderProtocol, ResponseReader
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.parts import RequestPrefix
 from holdfast.system.network_variables import Route
+from holdfast.typed_data import decode_json
+
+_FIELD = b'"prompt_progress"'
+_MOST = 64 * 1024
+"""Bytes of a chunk that is looked at: one about progress has a few hundred."""
+
+
+class _Progress(msgspec.Struct):
+    total: int
+    processed: int
+
+
+class _Chunk(msgspec.Struct):
+    prompt_progress: _Progress
+
+
+def share_read(data: bytes) -> float | None:
+    """Return the share of the prompt that has been read, from 0 to 1, None if the event does not say."""
+    if len(data) > _MOST or _FIELD not in data:
+        return None
+    try:
+        progress = decode_json(data, _Chunk).prompt_progress
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if progress.total <= 0 or progress.processed < 0:
+        return None
+    return min(progress.processed / progress.total, 1.0)
+
+
+# --- http model ---
 
 T = TypeVar("T")
 
@@ -183,10 +217,10 @@ class HttpModel:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
-            if len(body) > sse.LONGEST_EVENT:
+            if len(body) > event_stream.LONGEST_EVENT:
                 raise _too_long("response")
         if not body.startswith(b"{"):
-            from holdfast.providers.refusals.plain_body import expect_json
+            from holdfast.providers.event_stream import expect_json
 
             expect_json(self.name, bytes(body))
         for event in reader.document(bytes(body)):
@@ -196,7 +230,7 @@ class HttpModel:
 
     async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
-        splitter, size = sse.EventSplitter(), WireSize()
+        splitter, size = event_stream.EventSplitter(), WireSize()
         plain: bytearray | None = bytearray()  # the body as long as it has no event
         begun, share = False, None
         body = aiter(response.aiter_bytes())
@@ -205,7 +239,7 @@ class HttpModel:
             has_event = False
             size.add_bytes(len(chunk))
             if plain is not None:
-                plain += chunk[: sse.LONGEST_EVENT - len(plain)]
+                plain += chunk[: event_stream.LONGEST_EVENT - len(plain)]
                 if len(plain) >= LONGEST_ERROR and plain.lstrip().startswith(b"<"):
                     break  # a web page, which may be long
             try:
@@ -220,14 +254,14 @@ class HttpModel:
                         yield event
                     if reader.closed:
                         break
-            except sse.EventTooLong:
+            except event_stream.EventTooLong:
                 raise _too_long("event") from None
             if not begun:
                 self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
         if plain:
-            from holdfast.providers.refusals.plain_body import events_of_plain
+            from holdfast.providers.event_stream import events_of_plain
 
             for event in events_of_plain(self.name, bytes(plain), reader):
                 yield event
@@ -283,7 +317,7 @@ def user_agent() -> str:
 
 
 def _too_long(what: str) -> Flood:
-    return Flood(f"more than {sse.LONGEST_EVENT // MIB} MiB in one {what}")
+    return Flood(f"more than {event_stream.LONGEST_EVENT // MIB} MiB in one {what}")
 
 
 async def _drain(body: AsyncIterator[bytes]) -> None:

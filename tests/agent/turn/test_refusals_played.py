@@ -17,7 +17,7 @@ import pytest
 
 from agent_harness import FAST, SENDING
 from holdfast.agent.agent import Agent
-from holdfast.providers.refusals.table import ROWS, RefusalRecovery
+from holdfast.providers.refusals import ROWS, RefusalRecovery
 from holdfast.session.journal.entries import Compacted, Entry, RequestFailed, RequestsChanged
 from holdfast.session.journal.store import MemoryStore
 from played_refusals import DONE, NEEDED, SAID, TOOLS, WIRES, Said, name, opened_for, played, with_recovery

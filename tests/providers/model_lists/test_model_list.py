@@ -15,12 +15,10 @@ from msgspec.structs import replace
 
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed
-from holdfast.providers.model_lists import model_list, stored_lists
-from holdfast.providers.model_lists.favourites import Favourites
-from holdfast.providers.model_lists.known_models import KnownModels, listed_models, with_facts
-from holdfast.providers.model_lists.model_list import fetch_models
-from holdfast.providers.model_lists.pages import ListedModel, ModelPage
-from holdfast.providers.model_lists.stored_lists import StoredLists
+from holdfast.providers import known_models, model_list
+from holdfast.providers.known_models import Favourites, KnownModels, StoredLists, listed_models, with_facts
+from holdfast.providers.model_list import fetch_models
+from holdfast.providers.model_pages import ListedModel, ModelPage
 from holdfast.providers.registry import PROVIDERS, ModelEndpoint, resolve_endpoint
 from socket_servers import KEYS, PATHS, Received, environ, listening, read_request
 
@@ -232,7 +230,7 @@ async def test_an_old_list_is_asked_for_again(tmp_path: Path, monkeypatch: pytes
     server, lists = Listing(pages(openai("a"), openai("b"))), StoredLists(tmp_path)
     async with listening(server.serve) as port:
         await asked_for(port, lists)
-        monkeypatch.setattr(stored_lists, "LIFETIME", 0)
+        monkeypatch.setattr(known_models, "LIFETIME", 0)
         assert (await asked_for(port, lists)).models == (ListedModel(id="b"),)
 
 
@@ -260,7 +258,7 @@ async def test_without_the_provider_the_earlier_list_and_the_table_are_offered(
     assert offline.source == "cache"
     assert [model.id for model in offline.models] == ["mine"]
     assert offline.missing.startswith("The models of openai could not be listed: ")
-    monkeypatch.setattr(stored_lists, "LIFETIME", 0)
+    monkeypatch.setattr(known_models, "LIFETIME", 0)
     old = await asked_for(port, lists)
     assert [model.id for model in old.models][:2] == ["mine", "gpt-5.5"]
     never = await asked_for(port, StoredLists(tmp_path / "empty"), refresh=True)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.config.model_servers import ProtocolKind
-from holdfast.providers.model_lists.pages import LONGEST_NAME, ListedModel, ModelPage, page_of
+from holdfast.providers.model_pages import LONGEST_NAME, ListedModel, ModelPage, page_of
 from laws import law
 
 KINDS: tuple[ProtocolKind, ...] = get_args(ProtocolKind)

@@ -13,14 +13,14 @@ from holdfast.config.model_servers import ModelOverrides, Server
 from holdfast.config.settings import Config, Limits
 from holdfast.errors import ProviderFailed
 from holdfast.providers.connect import connect
-from holdfast.providers.own_servers.learned_windows import (
+from holdfast.providers.learned_windows import (
     forget_windows,
     keep_window,
     learned_window,
     window_in_refusal,
 )
-from holdfast.providers.own_servers.window_question import LARGEST_PAGE, ask_window
 from holdfast.providers.registry import known_providers, resolve_endpoint
+from holdfast.providers.window_question import LARGEST_PAGE, ask_window
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import PromptAccepted, SessionOpened
 from holdfast.ui.startup.run_options import RunOptions

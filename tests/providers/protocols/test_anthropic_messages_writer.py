@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast.config.model_servers import Server
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.protocols.anthropic_messages import WIRE
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, Result, UserMessage
 from holdfast.session.journal.entries import Part

@@ -12,11 +12,11 @@ from anthropic.types import Message
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from holdfast.providers.event_stream import EventSplitter
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.anthropic_messages import WIRE
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.registry import resolve_endpoint
-from holdfast.providers.sse import EventSplitter
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from laws import law
 

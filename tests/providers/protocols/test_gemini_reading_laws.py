@@ -15,10 +15,10 @@ from google.genai.types import GenerateContentResponse, HttpOptions
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from holdfast.providers.event_stream import EventSplitter
 from holdfast.providers.model import CallDelta, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.gemini import WIRE
 from holdfast.providers.registry import resolve_endpoint
-from holdfast.providers.sse import EventSplitter
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from laws import law
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.config.model_servers import Server
-from holdfast.providers.body_writer import BodyWriter
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.gemini import WIRE
 from holdfast.providers.registry import Provider, Providers, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import (

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.history.formats.format import is_arguments
-from holdfast.providers.protocols.openai.object_scan import ObjectScan
+from holdfast.providers.protocols.chat_content import ObjectScan
 from laws import law
 
 values = st.recursive(

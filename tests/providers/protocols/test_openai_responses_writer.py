@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.config.model_servers import Server
-from holdfast.providers.body_writer import BodyWriter
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.openai_responses import WIRE
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import AssistantMessage, Conversation, Result, UserMessage

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.errors import ProviderFailed
-from holdfast.providers.protocols.response_json import ResponseJson, token_count
+from holdfast.providers.protocols.response_parts import ResponseJson, token_count
 from laws import law
 
 READER = ResponseJson("a:m")

@@ -13,11 +13,11 @@ from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseIncompleteEvent
 
 from holdfast.history.formats.format import is_array
+from holdfast.providers.event_stream import EventSplitter
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.protocols.openai_responses import WIRE
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.registry import resolve_endpoint
-from holdfast.providers.sse import EventSplitter
 from holdfast.session.journal.entries import Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from laws import law

@@ -10,11 +10,11 @@ import pytest
 from holdfast.config.model_servers import ModelOverrides, Server
 from holdfast.config.settings import Config
 from holdfast.errors import ConfigInvalid
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.credentials.redaction import key_variables
 from holdfast.providers.protocols import protocol_of
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.protocol import JsonObject
-from holdfast.providers.protocols.settings.setting_notes import setting_notes
+from holdfast.providers.protocols.setting_notes import setting_notes
 from holdfast.providers.registry import Providers, known_providers, resolve_endpoint
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.session.journal.model_settings import ModelSettings

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.registry import profile_of, resolve_endpoint
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.config.model_servers import Server
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.protocols.protocol import ProviderProtocol
 from holdfast.providers.registry import ModelEndpoint, known_providers, resolve_endpoint
 from judges import judge

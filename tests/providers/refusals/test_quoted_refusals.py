@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import ProviderFault
 from holdfast.providers.error_mapping import http_failure, stream_failure
-from holdfast.providers.refusals.table import ROWS, refusal_named
+from holdfast.providers.refusals import ROWS, refusal_named
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from holdfast.providers.error_mapping import http_failure, stream_failure
-from holdfast.providers.refusals.table import ROWS, RefusalRow, find_refusal, refusal_named
+from holdfast.providers.refusals import ROWS, RefusalRow, find_refusal, refusal_named
 
 
 def status_of(row: RefusalRow) -> int:

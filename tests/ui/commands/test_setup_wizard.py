@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.providers.credentials import system_keyring
+from holdfast.providers.credentials import provider_keys
 from holdfast.providers.credentials.provider_keys import KeyFile
 from holdfast.providers.registry import PROVIDERS
 from holdfast.testing.script import Say
@@ -40,7 +40,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Person:
     person = Person()
     monkeypatch.setattr(builtins, "input", person.answer)
     monkeypatch.setattr(getpass, "getpass", person.answer)
-    monkeypatch.setattr(system_keyring, "unavailable_reason", lambda: "this is a test")
+    monkeypatch.setattr(provider_keys, "unavailable_reason", lambda: "this is a test")
     return person
 
 

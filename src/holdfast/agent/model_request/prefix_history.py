@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from holdfast.errors import InvalidRequest, ModelUnusable
-from holdfast.providers.body_writer import BodyWriter
 from holdfast.providers.protocols import protocol_of
+from holdfast.providers.protocols.body_writer import BodyWriter
 from holdfast.providers.registry import ModelEndpoint, Providers, profile_of, split
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold

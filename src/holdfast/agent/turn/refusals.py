@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from holdfast.errors import ProviderFailed
 from holdfast.history.rules.profile import Profile
-from holdfast.providers.refusals.table import RefusalRow, find_refusal, refusal_named
+from holdfast.providers.refusals import RefusalRow, find_refusal, refusal_named
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import RequestsChanged
 from holdfast.session.request.normalize import normalize

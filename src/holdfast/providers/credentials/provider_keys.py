@@ -3,6 +3,11 @@
 The environment wins, and a stored key is only fetched when a run needs it: an unreadable key file or a locked keyring
 does not stop what works without it. A stored key never enters the process's own environment, so no child process
 inherits it.
+
+The system keyring, through the library `keyring` (an optional extra).
+
+Every call has a timeout: a locked keyring may open a dialog that the user does not see. Every failure becomes one
+sentence.
 """
 
 from __future__ import annotations
@@ -10,21 +15,106 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from holdfast.errors import ConfigInvalid, ModelUnusable, StorageFailed
-from holdfast.providers.credentials import system_keyring
 from holdfast.providers.registry import ModelEndpoint, Providers, resolve_endpoint, split
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.durable_files import make_folder, replace_file
+from holdfast.system.threads import run_within
 from holdfast.typed_data import decode_json
+
+SERVICE = "holdfast"
+"""The service name of holdfast's keys in the keyring."""
+
+_PATIENCE = 20.0
+"""Seconds: the user may have to unlock the keyring."""
+
+_INSTEAD = ", set the key's environment variable, or run `holdfast setup` to store the key in a file"
+
+T = TypeVar("T")
+
+
+def get(name: str) -> str:
+    """Return the key stored under that variable's name. Raise `ConfigInvalid` if it is not available."""
+
+    def work() -> str | None:
+        import keyring  # 0.2 s, for those who use it
+
+        return keyring.get_password(SERVICE, name)
+
+    key = _run(work, _INSTEAD)
+    if key is None:
+        raise ConfigInvalid(
+            f"Key {name!r} is missing from the keyring. Run `holdfast setup` again, or set {name} in the environment."
+        )
+    return key
+
+
+def put(name: str, key: str) -> None:
+    """Store a key. Raise `ConfigInvalid` on failure."""
+
+    def work() -> None:
+        import keyring  # 0.2 s, for those who use it
+
+        keyring.set_password(SERVICE, name, key)
+
+    _run(work, _INSTEAD)
+
+
+def remove(name: str) -> None:
+    """Remove a key, if it is there. Raise `ConfigInvalid` if the keyring does not work."""
+
+    def work() -> None:
+        import keyring  # 0.2 s, for those who use it
+
+        if keyring.get_password(SERVICE, name) is not None:
+            keyring.delete_password(SERVICE, name)
+
+    _run(work)
+
+
+def unavailable_reason() -> str:
+    """Return why the keyring cannot store keys, "" if it can."""
+
+    def work() -> bool:
+        import keyring  # 0.2 s, for those who use it
+        from keyring.backends import fail
+
+        return isinstance(keyring.get_keyring(), fail.Keyring)
+
+    try:
+        return "no keyring service is running" if _run(work) else ""
+    except ConfigInvalid as error:
+        return str(error)
+
+
+def _run(work: Callable[[], T], instead: str = "") -> T:
+    """Run `work` on the keyring. Raise `ConfigInvalid` on failure or timeout."""
+    try:
+        from keyring.errors import KeyringError
+    except ImportError as error:
+        raise ConfigInvalid(
+            f"The keyring needs the Python library `keyring` (extra holdfast[keyring]). Install it{instead}."
+        ) from error
+    try:
+        return run_within(_PATIENCE, work)
+    except TimeoutError as error:
+        raise ConfigInvalid(
+            f"Keyring did not answer within {_PATIENCE:g} s: it may be locked. Unlock it{instead}."
+        ) from error
+    except (KeyringError, OSError, RuntimeError) as error:
+        raise ConfigInvalid(f"Keyring failed: {type(error).__name__}: {error}. Unlock it{instead}.") from error
+
+
+# --- provider keys ---
 
 Source = Literal["environment", "keyring", "file"]
 KeyPlace = Literal["keyring", "file"]
@@ -72,7 +162,7 @@ def with_keyring_value(keys: Keys, name: str | None) -> Keys:
     key = keys.get(name or "")
     if name is None or key is None or not key.unfetched:
         return keys
-    return MappingProxyType({**keys, name: ProviderKey("keyring", system_keyring.get(name))})
+    return MappingProxyType({**keys, name: ProviderKey("keyring", get(name))})
 
 
 def endpoint_with_key(name: str, environ: Mapping[str, str], providers: Providers, keys: Keys) -> ModelEndpoint:
@@ -150,7 +240,7 @@ class KeyFile:
         """Store a key durably, in this place only. Raise `StorageFailed` or `ConfigInvalid`."""
         stored = self._read()
         if place == "keyring":
-            system_keyring.put(name, value)
+            put(name, value)
             rest = stored.without(name)
             self._write(_StoredKeys(keys=rest.keys, keyring=(*rest.keyring, name)))
             return
@@ -158,7 +248,7 @@ class KeyFile:
         self._write(_StoredKeys(keys=keys, keyring=stored.keyring))
         if name in stored.keyring:
             with suppress(ConfigInvalid):  # it stays listed, so that `forget` removes it
-                system_keyring.remove(name)
+                remove(name)
                 self._write(_StoredKeys(keys=keys, keyring=stored.without(name).keyring))
 
     def forget(self, name: str) -> bool:
@@ -173,7 +263,7 @@ class KeyFile:
             if name in stored.keys:
                 self._write(_StoredKeys(keys=stored.without(name).keys, keyring=stored.keyring))
             try:
-                system_keyring.remove(name)
+                remove(name)
             except ConfigInvalid as error:
                 raise ConfigInvalid(f"Key {name!r} was not deleted. {error} After that, run this again.") from error
         self._write(stored.without(name))

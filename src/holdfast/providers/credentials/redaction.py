@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, urlsplit
 
 from holdfast.config.model_servers import HeaderVariable
-from holdfast.providers.registry import PROVIDERS, Providers
+from holdfast.providers.catalog import PROVIDERS, Providers
 
 HIDDEN = "[hidden]"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ConfigInvalid, StorageFailed
-from holdfast.providers.credentials import system_keyring
+from holdfast.providers.credentials import provider_keys
 from holdfast.providers.credentials.provider_keys import KeyFile, with_keyring_value
 from holdfast.system.durable_files import make_folder
 from holdfast.tools.mcp.sign_in import SignIn
@@ -47,7 +47,7 @@ class StoredSignIns:
         """Store a sign-in durably, in place of the one before. Raise `ConfigInvalid` or `StorageFailed`."""
         name, file = self._of(sign_in.url)
         stored = file.read().get(name)
-        in_file = bool(system_keyring.unavailable_reason()) if stored is None else stored.source == "file"
+        in_file = bool(provider_keys.unavailable_reason()) if stored is None else stored.source == "file"
         file.keep(name, msgspec.json.encode(sign_in).decode(), place="file" if in_file else "keyring")
 
     def forget(self, url: str) -> bool:

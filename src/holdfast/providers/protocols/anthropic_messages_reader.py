@@ -19,8 +19,7 @@ from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for
 from holdfast.providers.protocols.protocol import Delta
-from holdfast.providers.protocols.response_json import ResponseJson, token_count
-from holdfast.providers.protocols.response_parts import ResponseParts
+from holdfast.providers.protocols.response_parts import ResponseJson, ResponseParts, token_count
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import AnswerRefusal, Usage
 
@@ -122,7 +121,7 @@ class AnthropicMessagesReader:
 
     def _read_refusal(self, *holders: Json) -> None:
         if self._reason == "refusal":
-            from holdfast.providers.refusals.answer_refusals import stop_details
+            from holdfast.providers.protocols.finish_reasons import stop_details
 
             self._refusal = stop_details(*(each.get("stop_details") for each in holders)) or self._refusal
 

@@ -1,4 +1,4 @@
-"""Why a response ended, in holdfast's terms: one table of every protocol's reasons, for all of them.
+"""Why an answer ended, and why it was refused, in the words of each protocol.
 
 Gateways speak one protocol with the reasons of another (`end_turn` in a Chat chunk, `tool_calls` in a Message), and
 write them in their own way (`STOP`, `content-filter`). So a reason is looked up by its letters, whatever protocol it
@@ -8,14 +8,14 @@ regularly, with a reason such as "error" or "network_error".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from holdfast.errors import ProviderFailed
-from holdfast.history.formats.format import is_arguments
+from holdfast.history.formats.format import is_arguments, is_array, is_object
 from holdfast.providers.model import ModelFinish
 from holdfast.session.journal.entries import Part
-from holdfast.session.journal.parts import CallPart
+from holdfast.session.journal.parts import AnswerRefusal, CallPart
 
 _LONGEST = 500
 """Characters of an unknown reason to quote."""
@@ -113,3 +113,42 @@ def finish_for(model: str, reason: str, parts: tuple[Part, ...]) -> ModelFinish:
     if finish == "stop" and calls:
         return "calls"  # some servers use the same reason for both
     return finish
+
+
+# --- Why an answer was refused, read from what providers send beside its end. Values of a wrong type are ignored ---
+
+
+def stop_details(*values: object) -> AnswerRefusal | None:
+    """Return the first of Anthropic's `stop_details` that says something, None if none does."""
+    for value in values:
+        if is_object(value):
+            refusal = AnswerRefusal(_text(value.get("category")), _text(value.get("explanation")))
+            if refusal.text:
+                return refusal
+    return None
+
+
+def filter_refusal(explanation: str, *results: object) -> AnswerRefusal | None:
+    """Return why a filter refused: the explanation, and the categories in the results of Azure's filter."""
+    categories = dict.fromkeys(name for each in results for name in _filtered(each))
+    refusal = AnswerRefusal(", ".join(categories), explanation.strip())
+    return refusal if refusal.text else None
+
+
+def safety_refusal(reason: str, message: object, ratings: object) -> AnswerRefusal:
+    """Return why Gemini refused: its reason with the categories that were blocked, and its message."""
+    found = ratings if is_array(ratings) else []
+    blocked = [_text(each.get("category")) for each in found if is_object(each) and each.get("blocked") is True]
+    names = ", ".join(name for name in blocked if name)
+    return AnswerRefusal(f"{reason} ({names})" if names else reason, _text(message))
+
+
+def _filtered(results: object) -> Iterator[str]:
+    if is_object(results):
+        for name, result in results.items():
+            if is_object(result) and (result.get("filtered") is True or result.get("detected") is True):
+                yield name
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""

@@ -15,11 +15,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 from holdfast.history.formats.format import Json, is_array, is_object
+from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.protocols.call_arguments import arguments_object
 from holdfast.providers.protocols.gemini_reader import SIGNATURE, GeminiReader
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol, ResponseReader
-from holdfast.providers.protocols.settings.gemini_settings import gemini_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
+from holdfast.providers.protocols.sent_settings import (
+    ChosenEffort,
+    SentSettings,
+    chosen_effort,
+    chosen_limit,
+    chosen_temperature,
+    chosen_tier,
+    drop_none,
+    merge_fields,
+    non_empty_notes,
+)
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -30,8 +40,43 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.journal.entries import Part
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
+
+_TIERS = ("standard", "flex", "priority")
+_BUDGETS = {"minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576, "xhigh": 24_576, "max": 24_576}
+"""Tokens to think with: every model with a budget takes 512 to 24,576 (ai.google.dev, "Thinking")."""
+
+
+def gemini_settings(settings: ModelSettings, facts: ModelFacts) -> SentSettings:
+    """Return the settings to send."""
+    effort = chosen_effort(settings.effort, facts)
+    temperature, temperature_note = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
+    limit, limit_note = chosen_limit(settings.max_output, facts)
+    tier, tier_note = chosen_tier(settings.service_tier, facts, _TIERS)
+    config = drop_none(
+        {"temperature": temperature, "maxOutputTokens": limit, "thinkingConfig": _thinking(effort, facts)}
+    )
+    fields = {"generationConfig": config or None, "serviceTier": tier}
+    return SentSettings(
+        fields=drop_none(fields), notes=non_empty_notes(effort.note, temperature_note, limit_note, tier_note)
+    )
+
+
+def _thinking(effort: ChosenEffort, facts: ModelFacts) -> dict[str, object] | None:
+    match effort.state:
+        case "unset":
+            return None
+        case "off":
+            return {"thinkingBudget": 0}
+        case "on" if facts.reasoning.kind == "budget":
+            return {"thinkingBudget": _BUDGETS[effort.level]}
+        case "on":
+            return {"thinkingLevel": effort.level.upper()}
+
+
+# --- gemini ---
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _STAND_IN = base64.b64encode(b"skip_thought_signature_validator").decode()

@@ -18,8 +18,7 @@ from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
 from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
 from holdfast.providers.protocols.protocol import Delta
-from holdfast.providers.protocols.response_json import ResponseJson, token_count
-from holdfast.providers.protocols.response_parts import CallDraft, ResponseParts
+from holdfast.providers.protocols.response_parts import CallDraft, ResponseJson, ResponseParts, token_count
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import AnswerRefusal, Usage
 
@@ -95,7 +94,7 @@ class GeminiReader:
             yield from self._read_part(part)
 
     def _refuse(self, reason: str, message: object, ratings: object) -> None:
-        from holdfast.providers.refusals.answer_refusals import safety_refusal
+        from holdfast.providers.protocols.finish_reasons import safety_refusal
 
         self._refusal = safety_refusal(reason, message, ratings)
 

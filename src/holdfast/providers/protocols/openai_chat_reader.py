@@ -19,17 +19,24 @@ from holdfast.history.formats.format import Json, is_array, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
+from holdfast.providers.protocols.chat_content import ObjectScan, ThinkTags
 from holdfast.providers.protocols.finish_reasons import CLOSED, finish_for
-from holdfast.providers.protocols.openai.object_scan import ObjectScan
-from holdfast.providers.protocols.openai.think_tags import ThinkTags
 from holdfast.providers.protocols.protocol import Delta
-from holdfast.providers.protocols.response_json import MOST_TOKENS, ResponseJson, token_count
-from holdfast.providers.protocols.response_parts import CallDraft, PartDraft, ResponseParts, TextDraft, ThinkingDraft
+from holdfast.providers.protocols.response_parts import (
+    MOST_TOKENS,
+    CallDraft,
+    PartDraft,
+    ResponseJson,
+    ResponseParts,
+    TextDraft,
+    ThinkingDraft,
+    token_count,
+)
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.journal.parts import AnswerRefusal, Usage
 
 if TYPE_CHECKING:
-    from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails
+    from holdfast.providers.protocols.chat_content import ReasoningDetails
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_text")
 """Fields in which servers send thinking; a server that fills several sends the same text in each."""
@@ -97,7 +104,7 @@ class ChatReader:
         return StreamFinished(parts, finish, self._final_usage(), self._why() if finish == "refusal" else None)
 
     def _why(self) -> AnswerRefusal | None:
-        from holdfast.providers.refusals.answer_refusals import filter_refusal
+        from holdfast.providers.protocols.finish_reasons import filter_refusal
 
         return filter_refusal("".join(self._refusal or ()), *self._filtered)
 
@@ -168,7 +175,7 @@ class ChatReader:
 
     def _read_details(self, details: list[Json]) -> str:
         """Keep the details, and return their readable text."""
-        from holdfast.providers.protocols.openai.reasoning_details import ReasoningDetails, text_field
+        from holdfast.providers.protocols.chat_content import ReasoningDetails, text_field
 
         texts = [self._json.text_in(each, field) or "" for each in details if (field := text_field(each))]
         self._details = self._details or ReasoningDetails()

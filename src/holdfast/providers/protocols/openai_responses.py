@@ -5,6 +5,12 @@ would look up: reasoning is identified by its encrypted content, a call by its c
 
 Reasoning is one item with several summaries. In a journal it is one `ThinkingPart` for each summary, under the item's
 ID; the first has the encrypted content as its signature, and the text of open models (`raw_content`) in its details.
+
+The settings over OpenAI Responses.
+
+No summary of the reasoning is requested: OpenAI refuses that to organizations that it has not verified ("Your
+organization must be verified to generate reasoning summaries"). A verified user sets `reasoning = { summary = "auto" }`
+in `extra_body`.
 """
 
 from __future__ import annotations
@@ -13,11 +19,20 @@ import base64
 from collections.abc import Iterator, Mapping
 
 from holdfast.history.formats.format import is_array
-from holdfast.providers.protocols.openai.tool_parameters import with_properties
+from holdfast.providers.catalog import Compat
+from holdfast.providers.model_table import ModelFacts
 from holdfast.providers.protocols.openai_responses_reader import OpenAIResponsesReader
-from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader
-from holdfast.providers.protocols.settings.responses_settings import responses_settings
-from holdfast.providers.protocols.settings.sent_settings import SentSettings, merge_fields
+from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ResponseReader, with_properties
+from holdfast.providers.protocols.sent_settings import (
+    SentSettings,
+    chosen_effort,
+    chosen_limit,
+    chosen_temperature,
+    chosen_tier,
+    drop_none,
+    merge_fields,
+    non_empty_notes,
+)
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import (
     AssistantMessage,
@@ -27,8 +42,33 @@ from holdfast.session.conversation.conversation import (
     UserMessage,
 )
 from holdfast.session.journal.entries import Part
+from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import REQUIRED_THINKING, CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import ToolSchema
+
+_LEAST_LIMIT = 16
+"""The smallest `max_output_tokens` that OpenAI accepts."""
+
+
+def responses_settings(settings: ModelSettings, facts: ModelFacts, compat: Compat) -> SentSettings:
+    """Return the settings to send."""
+    effort = chosen_effort(settings.effort, facts)
+    temperature, temperature_note = chosen_temperature(settings.temperature, facts, reasons=effort.reasons(facts))
+    limit, limit_note = chosen_limit(settings.max_output, facts, least=_LEAST_LIMIT)
+    tier, tier_note = chosen_tier(settings.service_tier, facts, compat.service_tiers)
+    level = effort.level if effort.state == "on" else facts.reasoning.off
+    fields = {
+        "reasoning": None if effort.state == "unset" else {"effort": level},
+        "temperature": temperature,
+        "max_output_tokens": limit,
+        "service_tier": tier,
+    }
+    return SentSettings(
+        fields=drop_none(fields), notes=non_empty_notes(effort.note, temperature_note, limit_note, tier_note)
+    )
+
+
+# --- openai responses ---
 
 _ADDRESS = "https://api.openai.com/v1"
 

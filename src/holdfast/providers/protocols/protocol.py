@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from holdfast.providers.model import CallDelta, StreamFinished, TextDelta, ThinkingDelta
-from holdfast.providers.protocols.settings.sent_settings import SentSettings
+from holdfast.providers.protocols.sent_settings import SentSettings
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 
@@ -108,3 +108,11 @@ class ProviderProtocol(Protocol):
     def reader(self, target: ModelEndpoint) -> ResponseReader:
         """Return a reader for one response."""
         ...
+
+
+# --- The parameters of a tool as OpenAI's protocols take them ---
+
+
+def with_properties(parameters: Mapping[str, object]) -> JsonObject:
+    """Return the JSON Schema with `properties`: OpenAI refuses an object's schema without them."""
+    return {**parameters} if "properties" in parameters else {**parameters, "properties": {}}

@@ -21,12 +21,12 @@ from pydantic_ai.settings import ModelSettings
 
 from holdfast.errors import ModelUnusable, ProviderFailed
 from holdfast.providers import error_mapping
+from holdfast.providers.connection_failures import connection_failure
 from holdfast.providers.credentials.redaction import redact, secrets_of
 from holdfast.providers.model import CallDelta, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
 from holdfast.providers.model_table import cost_of
-from holdfast.providers.network.connection_failures import connection_failure
 from holdfast.providers.protocols.finish_reasons import finish_for, known_finish
-from holdfast.providers.protocols.response_json import token_count
+from holdfast.providers.protocols.response_parts import token_count
 from holdfast.providers.pydantic_ai.messages import arguments_text, from_part, to_messages, to_tools
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation

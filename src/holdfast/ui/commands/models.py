@@ -13,7 +13,7 @@ import msgspec
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, UsageError
 from holdfast.providers.catalog import Provider
-from holdfast.providers.model_lists.known_models import KnownModels, with_facts
+from holdfast.providers.known_models import KnownModels, with_facts
 from holdfast.system.user_directories import homes
 from holdfast.ui.startup.arguments import Arguments, Parser
 from holdfast.ui.startup.run_options import RunOptions, run_options

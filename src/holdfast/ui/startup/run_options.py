@@ -25,11 +25,16 @@ from holdfast.providers.credentials.provider_keys import (
     with_keys,
 )
 from holdfast.providers.credentials.redaction import secrets_of
-from holdfast.providers.model_lists.favourites import Favourites
-from holdfast.providers.model_lists.known_models import KnownModels, listed_models, models_at_hand
-from holdfast.providers.model_lists.stored_lists import StoredLists
-from holdfast.providers.provider_info import address_of
-from holdfast.providers.registry import PROVIDERS, ModelEndpoint, Provider, Providers, known_providers, split
+from holdfast.providers.known_models import Favourites, KnownModels, StoredLists, listed_models, models_at_hand
+from holdfast.providers.registry import (
+    PROVIDERS,
+    ModelEndpoint,
+    Provider,
+    Providers,
+    address_of,
+    known_providers,
+    split,
+)
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
@@ -47,8 +52,8 @@ if TYPE_CHECKING:
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.host.plugins.plugin_load import Plugins
+    from holdfast.providers.known_windows import KnownWindows
     from holdfast.providers.model import Model
-    from holdfast.providers.own_servers.known_windows import KnownWindows
     from holdfast.session.journal.store import Reading, Store
     from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
@@ -192,7 +197,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def windows(self) -> KnownWindows:
         """Return the context windows of the models of this run."""
-        from holdfast.providers.own_servers.known_windows import KnownWindows  # 30 ms
+        from holdfast.providers.known_windows import KnownWindows  # 30 ms
 
         return KnownWindows(self.providers, self.environ, self.config.models, self.limits, self.endpoint)
 

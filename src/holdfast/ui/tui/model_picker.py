@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.providers.model_lists.known_models import KnownModels, with_facts
-from holdfast.providers.model_lists.pages import ListedModel
+from holdfast.providers.known_models import KnownModels, with_facts
+from holdfast.providers.model_pages import ListedModel
 from holdfast.providers.registry import Provider
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.tui.choices import CommandTarget

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.providers.model_lists.known_models import KnownModels
-from holdfast.providers.model_lists.pages import ListedModel
+from holdfast.providers.known_models import KnownModels
+from holdfast.providers.model_pages import ListedModel
 from holdfast.ui.view.columns import count_noun
 
 _THOUSAND = 1_000

@@ -21,8 +21,7 @@ from holdfast.config.settings import Config, usable_config
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.providers.connectivity import check_provider
 from holdfast.providers.model_table import facts_of, model_table
-from holdfast.providers.provider_info import is_own_server
-from holdfast.providers.registry import Providers
+from holdfast.providers.registry import Providers, is_own_server
 from holdfast.session.catalog import Catalog
 from holdfast.session.storage.temporary_sessions import abandoned
 from holdfast.session.verify import Report

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
-from holdfast.providers.credentials.provider_keys import KeyFile, KeyPlace
-from holdfast.providers.credentials.system_keyring import unavailable_reason
+from holdfast.providers.credentials.provider_keys import KeyFile, KeyPlace, unavailable_reason
 from holdfast.system.user_directories import homes
 from holdfast.tools.web_search.backends import KEY_VARIABLES
 from holdfast.ui.commands import questions

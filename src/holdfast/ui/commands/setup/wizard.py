@@ -17,7 +17,7 @@ from holdfast.config.settings_file import SettingsFile
 from holdfast.config.toml_edit import with_setting
 from holdfast.errors import ConfigInvalid, ModelUnusable, ProviderFailed
 from holdfast.providers.connect import preload
-from holdfast.providers.connectivity import check_provider
+from holdfast.providers.connectivity import check_provider, smoke_request
 from holdfast.providers.credentials.provider_keys import (
     KeyFile,
     KeyPlace,
@@ -27,18 +27,20 @@ from holdfast.providers.credentials.provider_keys import (
     with_keys,
 )
 from holdfast.providers.credentials.redaction import redact, secrets_of, strip_credentials
-from holdfast.providers.provider_info import address_of, info_of, is_own_server, overriding_variable
 from holdfast.providers.registry import (
     PROVIDERS,
     ModelEndpoint,
     Provider,
     Providers,
+    address_of,
+    info_of,
     is_address,
+    is_own_server,
     known_providers,
+    overriding_variable,
     resolve_base_url,
     resolve_endpoint,
 )
-from holdfast.providers.smoke_request import smoke_request
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.user_directories import homes
 from holdfast.text import literal
@@ -255,7 +257,7 @@ class Wizard:
         environ = self._environ_with(chosen)
         if not is_own_server(chosen.provider, environ):
             return ()
-        from holdfast.providers.model_lists.model_list import fetch_models
+        from holdfast.providers.model_list import fetch_models
 
         target = msgspec.structs.replace(self._target(msgspec.structs.replace(chosen, model="any")), model="")
         limits = msgspec.structs.replace(self._config.limits.of(chosen.name), connect=_LIST_WITHIN)
@@ -271,7 +273,7 @@ class Wizard:
         """Return the choices with the place for the key. Ask only if there is a keyring."""
         if not chosen.key or importlib.util.find_spec("keyring") is None:
             return chosen
-        from holdfast.providers.credentials.system_keyring import unavailable_reason
+        from holdfast.providers.credentials.provider_keys import unavailable_reason
 
         if why := unavailable_reason():
             print(f"(The key is stored in a file: {why}.)")

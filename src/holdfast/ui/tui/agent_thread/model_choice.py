@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast import __version__
-from holdfast.providers.protocols.settings.setting_notes import setting_notes
+from holdfast.providers.protocols.setting_notes import setting_notes
 from holdfast.providers.registry import Providers
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal import entries as e

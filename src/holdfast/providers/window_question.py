@@ -23,8 +23,8 @@ from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable
 from holdfast.providers.http_client import content_encodings, new_client
 from holdfast.providers.http_model import user_agent
-from holdfast.providers.model_lists.pages import page_of
-from holdfast.providers.own_servers.learned_windows import is_first_question, keep_window, learned_window
+from holdfast.providers.learned_windows import is_first_question, keep_window, learned_window
+from holdfast.providers.model_pages import page_of
 from holdfast.providers.protocols import protocol_of
 from holdfast.providers.registry import ModelEndpoint
 

@@ -8,11 +8,10 @@ import msgspec
 
 from holdfast.config.settings import Limits
 from holdfast.errors import ModelUnusable
-from holdfast.providers.model_lists.stored_lists import StoredLists
+from holdfast.providers.known_models import StoredLists
+from holdfast.providers.learned_windows import learned_window
 from holdfast.providers.model_table import Overrides, window_of
-from holdfast.providers.own_servers.learned_windows import learned_window
-from holdfast.providers.provider_info import address_of, is_own_server
-from holdfast.providers.registry import ModelEndpoint, Providers
+from holdfast.providers.registry import ModelEndpoint, Providers, address_of, is_own_server
 from holdfast.system.user_directories import homes
 
 
@@ -42,7 +41,7 @@ class KnownWindows(msgspec.Struct, frozen=True):
         known = window_of(name, self.overrides)
         if known or provider is None or not is_own_server(provider, self.environ):
             return known or self.at_hand(name)
-        from holdfast.providers.own_servers.window_question import ask_window
+        from holdfast.providers.window_question import ask_window
 
         try:
             return ask_window(self.endpoint(name), self.limits.of(name)) or self.at_hand(name)

@@ -15,14 +15,13 @@ import httpx2
 from holdfast.config.model_servers import ProtocolKind
 from holdfast.config.settings import Limits
 from holdfast.errors import ProviderFailed, ProviderFault
+from holdfast.providers.connection_failures import connection_fault, connection_words
 from holdfast.providers.error_mapping import http_failure, redact_failure
 from holdfast.providers.http_client import content_encodings, new_client, route_of
 from holdfast.providers.http_model import secrets_for, user_agent
-from holdfast.providers.model_lists.pages import ListedModel, ModelPage, page_of
-from holdfast.providers.network.connection_failures import connection_fault, connection_words
+from holdfast.providers.model_pages import ListedModel, ModelPage, page_of
 from holdfast.providers.protocols import protocol_of
-from holdfast.providers.provider_info import info_of
-from holdfast.providers.registry import ModelEndpoint
+from holdfast.providers.registry import ModelEndpoint, info_of
 
 LIST_PATIENCE = 15.0
 """Seconds for the whole list."""

@@ -16,7 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from holdfast.providers.protocols.protocol import JsonObject, MessageWriter, ProviderProtocol
-from holdfast.providers.protocols.settings.sent_settings import merge_fields
+from holdfast.providers.protocols.sent_settings import merge_fields
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage
 from holdfast.session.journal.parts import RequestPrefix

@@ -1,1 +1,0 @@
-"""How a provider is reached, and why it is not, or does not serve this account."""

@@ -1,1 +1,0 @@
-"""What the protocols of OpenAI share, and servers that speak them."""
