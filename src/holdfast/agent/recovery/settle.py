@@ -119,7 +119,7 @@ def _text_of_cut(text: str, stop_cause: StopCause) -> str:
 
 
 def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:
-    """Return the end of a user command that was not journalled; `left` is what the command left behind."""
+    """Return the end of a user command that was not journalled; `traces` are what the command left behind."""
     printed = valid_unicode(traces.output.text) if traces else ""
     seconds = traces.seconds if traces else 0.0
     if traces is not None and not traces.output.interrupted:

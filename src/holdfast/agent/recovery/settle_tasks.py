@@ -14,7 +14,7 @@ LAST_CHARACTERS = 4_000
 
 
 def settle_task(started: TaskStarted, stop_cause: StopCause, traces: Traces | None = None) -> TaskEnded:
-    """Return the end of a task that was not journalled; `left` is what its command left behind."""
+    """Return the end of a task that was not journalled; `traces` are what its command left behind."""
     cause, detail = stop_cause.cause, stop_cause.detail
     printed = last_of(valid_unicode(traces.output.text)) if traces else ""
     seconds = traces.seconds if traces else 0.0

@@ -38,7 +38,7 @@ class ProxyProcess:
 
 
 def start_proxy(wall: Wall, *, hosts: Sequence[str], networks: Sequence[str] = ()) -> ProxyProcess:
-    """Start the proxy of a wall that `is_proxied`, before the command; raises `OSError`. For a process with one thread.
+    """Start the proxy of a wall that has one, before the command; raises `OSError`. For a process with one thread.
 
     `hosts` are the patterns that the user allowed. `networks` may be asked though they are not public.
     """
