@@ -47,7 +47,7 @@ ALLOWED = {
     "ui/main.py": "the null device",
     "ui/service/access.py": "reads again what the bounded reader has just read",
     "fleet/places/local_places.py": "a file of git in a worktree that holdfast made",
-    "fleet/places/folder.py": "a file of the worker's own state",
+    "fleet/places/place.py": "a file of the worker's own state",
 }
 """The modules that read in another way, each with the reason."""
 

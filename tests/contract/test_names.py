@@ -35,7 +35,6 @@ MOST_FILES = 20
 
 STORED = {
     "fleet/record.py": {"asking", "held", "holds"},
-    "fleet/session_summary.py": {"asking"},
 }
 """The fields with such a name that are written to a journal, a database or the network, by their module."""
 
@@ -146,4 +145,4 @@ def test_each_of_these_is_found() -> None:
     assert not list(ill_named(source("src/holdfast/history/pairing.py", "")))
     assert list(crowded(f"src/holdfast/agent/m{at}.py" for at in range(MOST_FILES + 1)))
     assert list(vague(source("src/holdfast/a.py", "def _told(said): ...\n")))
-    assert not list(vague(source("src/holdfast/fleet/session_summary.py", "asking = 1\n")))
+    assert not list(vague(source("src/holdfast/fleet/record.py", "asking = 1\n")))

@@ -16,8 +16,7 @@ from holdfast.errors import StateError, StorageFailed
 from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database, ServerAway
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
-from holdfast.fleet.worker.dropped_work import DroppedWork
-from holdfast.fleet.worker.passing_faults import is_passing
+from holdfast.fleet.worker.worker import DroppedWork, is_passing
 
 NEVER = 3600.0
 

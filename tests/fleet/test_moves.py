@@ -9,10 +9,9 @@ from kept_open import close_later
 
 from holdfast.errors import DamageError, SessionBusy, SessionUnknown, UsageError
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.moves import pull, push
+from holdfast.fleet.postgres.moves import back_up, pull, push
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
-from holdfast.fleet.session_backup import back_up
-from holdfast.fleet.session_summary import FleetSummary
+from holdfast.fleet.record import FleetSummary
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.entries import FORMAT

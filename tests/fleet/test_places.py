@@ -15,10 +15,10 @@ import pytest
 
 import walls
 from holdfast.errors import StateError
-from holdfast.fleet.places.folder import identity_of
 from holdfast.fleet.places.local_places import LocalPlaces, container, sandbox
+from holdfast.fleet.places.place import identity_of
 from holdfast.fleet.places.restored_toolbox import RestoredToolbox, loss_note
-from holdfast.fleet.places.worktree_entry import worktree_entry
+from holdfast.fleet.places.worktree import worktree_entry
 from holdfast.tool_calls import FileChange
 from holdfast.tools.tool import ToolContext
 from holdfast.tools.toolbox import LocalToolbox

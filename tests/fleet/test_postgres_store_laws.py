@@ -21,7 +21,7 @@ from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.schema import migrate
-from holdfast.fleet.session_summary import FleetSummary
+from holdfast.fleet.record import FleetSummary
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store, StreamingStore
 from holdfast.testing.store_checks import check_store

@@ -9,7 +9,7 @@ import pytest
 from servers import fresh_database, in_database, own_server
 
 from holdfast.fleet.postgres.database import place_of
-from holdfast.fleet.postgres.server_health import ServerHealth
+from holdfast.fleet.postgres.schema import ServerHealth
 from holdfast.ui.commands.doctor.findings import DoctorFinding
 from holdfast.ui.commands.doctor.fleet_store import store_finding, store_findings
 from holdfast.ui.main import main

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.history.compaction.cut_point import Round, cut
+from holdfast.history.compaction import Round, cut
 from laws import law
 
 weights = st.integers(0, 50)

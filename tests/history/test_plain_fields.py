@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from holdfast.history.field_tables.pydantic_ai_objects import (
+from holdfast.history.field_types import Objects, faults, is_plain, suspects
+from holdfast.history.formats.pydantic_ai.field_table import (
     PYDANTIC_AI_CONTENTS,
     PYDANTIC_AI_MESSAGES,
     PYDANTIC_AI_PARTS,
 )
-from holdfast.history.field_types import Objects, faults, is_plain, suspects
 
 NOTHING: Mapping[str, object] = {}
 VALUES: tuple[object, ...] = (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.history.compaction.prune_choice import SHORT, ResultSize, prune
+from holdfast.history.compaction import SHORT, ResultSize, prune
 from holdfast.history.tokens import tokens_of
 
 sizes = st.one_of(st.integers(0, 60), st.integers(0, 3000))

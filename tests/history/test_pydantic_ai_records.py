@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from holdfast.history import check, repair
-from holdfast.history.field_tables.pydantic_ai_objects import PYDANTIC_AI_CONTENTS, PYDANTIC_AI_PARTS
 from holdfast.history.formats.format import Json, as_array, as_object
+from holdfast.history.formats.pydantic_ai.field_table import PYDANTIC_AI_CONTENTS, PYDANTIC_AI_PARTS
 from holdfast.history.formats.pydantic_ai.fields import RECORD_KINDS
 from holdfast.history.profiles import PAIRS
 from sdk_types import pydantic_ai_refusal

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.history import Repair, check, repair
 from holdfast.history.formats.format import Json, as_array, as_object
-from holdfast.history.rules.unknown_kinds import OPENAIS_OWN
+from holdfast.history.rules.profile import OPENAIS_OWN
 
 FORM = "openai-responses"
 USER: Json = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}

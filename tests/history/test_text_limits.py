@@ -22,7 +22,7 @@ from holdfast.history.edits import Shorten
 from holdfast.history.formats.format import Json, as_object, is_array, is_object
 from holdfast.history.profiles import PAIRS, PROFILES
 from holdfast.history.repair import NOT_REPAIRABLE
-from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
+from holdfast.history.repairs.limits import shortened_arguments, shortened_text
 from holdfast.history.rules.profile import Profile, TextLimits
 from laws import law
 from wire_documents import DOCUMENTS, mutations

@@ -12,7 +12,7 @@ import pytest
 
 import confined_session
 from holdfast.errors import StateError, UsageError
-from holdfast.fleet.places.git_command import git as places_git
+from holdfast.fleet.places.worktree import git as places_git
 from holdfast.system.confinement.bubblewrap import BUBBLEWRAP
 from holdfast.system.confinement.description import Confinement, LevelUnavailable, SystemView
 from holdfast.system.confinement.launch import confined_launch

@@ -11,11 +11,14 @@ is lost or carried out twice, whichever process dies in between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Literal, Protocol
 
 import msgspec
 
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import Usage
 from holdfast.session.journal.store import Reading, StoredEntry
 
 InboxKind = Literal["prompt", "steer", "later", "stop", "answer", "model", "rename", "recall", "mode"]
@@ -165,3 +168,89 @@ class FleetRecord(Protocol):
     def close(self) -> None:
         """Close the connections. Closing twice is fine."""
         ...
+
+
+# --- A session's summary for lists, kept up to date by its writer: title, model, open questions, cost ---
+
+_TITLE_LENGTH = 80
+
+
+class FleetSummary(msgspec.Struct, frozen=True):
+    """The summary of one session, stored as JSON in the column `face`.
+
+    `asking` has the ids of calls that wait for an answer, `open` is whether a turn is open.
+    """
+
+    title: str = ""
+    model: str = ""
+    cwd: str = ""
+    open: bool = False
+    asking: tuple[str, ...] = ()
+    cost: str = ""
+    named: bool = False
+
+    def after(self, entries: Iterable[e.Entry]) -> FleetSummary:
+        """Return the summary after `entries` are written."""
+        summary = self
+        for entry in entries:
+            summary = _after(summary, entry)
+        return summary
+
+
+def _after(summary: FleetSummary, entry: e.Entry) -> FleetSummary:  # noqa: PLR0911 - a line for each kind
+    change = msgspec.structs.replace
+    match entry:
+        case e.SessionOpened(cwd=cwd, model=model):
+            return change(summary, cwd=cwd, model=model)
+        case e.Moved(to=folder):
+            return change(summary, cwd=folder)
+        case e.ModelChanged(model=model):
+            return change(summary, model=model)
+        case e.Titled(title=title, usage=usage):
+            return change(summary, title=title, named=bool(title), cost=_sum(summary.cost, usage.cost or "0"))
+        case e.PromptAccepted(text=text):
+            title = summary.title if summary.named or summary.title else text.strip().partition("\n")[0][:_TITLE_LENGTH]
+            return change(summary, open=True, title=title)
+        case e.ApprovalAsked(call=call):
+            return change(summary, asking=tuple(dict.fromkeys((*summary.asking, call))))
+        case e.ApprovalAnswered(call=call) | e.CallEnded(call=call) if call in summary.asking:
+            return change(summary, asking=tuple(each for each in summary.asking if each != call))
+        case e.ResponseEnded(usage=usage) | e.Compacted(usage=usage) if usage.cost:
+            return change(summary, cost=_sum(summary.cost, usage.cost))
+        case e.RequestFailed(usage=Usage(cost=str() as cost)):
+            return change(summary, cost=_sum(summary.cost, cost))
+        case e.TurnEnded():
+            return change(summary, open=False, asking=())
+        case _:
+            return summary
+
+
+def _sum(cost: str, more: str) -> str:
+    try:
+        return str(Decimal(cost or "0") + Decimal(more))
+    except InvalidOperation:  # the price is not a number: keep the known cost
+        return cost
+
+
+# --- Recognizes the journal entry that an inbox row became ---
+
+
+def matches_entry(row: InboxRow, entry: e.Entry, *, name: str) -> bool:  # noqa: PLR0911 - a line for each kind
+    """Return whether `entry` is the entry for the row. An entry of a message has the row's `name` as its id."""
+    match row.kind, entry:
+        case "prompt" | "steer" | "later", e.Queued(id=message) | e.PromptAccepted(queued=message):
+            return message == name
+        case "answer", e.ApprovalAnswered(call=call):
+            return call == row.body.get("question")
+        case "stop", e.TurnEnded():
+            return True
+        case "model", e.ModelChanged(model=model):
+            return model == row.body.get("model")
+        case "mode", e.ModeChanged(mode=mode):
+            return mode == row.body.get("mode")
+        case "rename", e.Titled():
+            return entry == e.title_entry(str(row.body.get("title")))
+        case "recall", e.Recalled(queued=message):
+            return message == row.body.get("id")
+        case _:
+            return False

@@ -84,8 +84,7 @@ def check(
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
     for a conversation of another program or format, which would be taken for damaged messages.
     """
-    from holdfast.history.foreign.lookalikes import refuse_lookalike
-    from holdfast.history.foreign.other_formats import refuse_other_format
+    from holdfast.history.foreign import refuse_lookalike, refuse_other_format
 
     try:
         refuse_lookalike(messages)
@@ -114,8 +113,7 @@ def repair(
     """
     if frozen < 0:
         raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
-    from holdfast.history.foreign.lookalikes import refuse_lookalike
-    from holdfast.history.foreign.other_formats import refuse_other_format
+    from holdfast.history.foreign import refuse_lookalike, refuse_other_format
 
     try:
         refuse_lookalike(messages)
@@ -142,9 +140,9 @@ def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Rep
         if not remaining:
             return Repair(conversation.messages, messages, (), remaining)
     from holdfast.history.edits import DropField
-    from holdfast.history.repairs.edit_positions import located
+    from holdfast.history.repairs.limits import shorten_edits, with_shortened
+    from holdfast.history.repairs.new_ids import located
     from holdfast.history.repairs.request import edits_of_request, repaired_request
-    from holdfast.history.repairs.text_limits import shorten_edits, with_shortened
 
     new_messages = conversation.messages
     document, result = messages, conversation

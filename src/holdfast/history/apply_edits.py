@@ -13,9 +13,9 @@ from holdfast.history.edits import CleanText, Declare, DropFields, Edit, QuoteFi
 from holdfast.history.field_types import all_known
 from holdfast.history.fields import Kinds, known_only
 from holdfast.history.formats.anthropic.block_settings import with_citations
-from holdfast.history.formats.content_writer import quote_fields
-from holdfast.history.formats.field_removal import without_fields
+from holdfast.history.formats.content import quote_fields
 from holdfast.history.formats.format import Format, IdRewriter, cleaned
+from holdfast.history.formats.shape_marks import without_fields
 from holdfast.history.media.media_forms import changed_at, convert_media, declare_media
 from holdfast.history.repairs.block_edits import ConvertMedia, SetCitations
 from holdfast.history.repairs.draft import rows_after

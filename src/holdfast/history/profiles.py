@@ -20,12 +20,15 @@ from holdfast.history.fields import GEMINI_FIELDS as _GEMINI_FIELDS
 from holdfast.history.fields import MISTRAL_FIELDS as _MISTRAL_FIELDS
 from holdfast.history.fields import OPENAI_CHAT_FIELDS as _CHAT_FIELDS
 from holdfast.history.fields import OPENAI_RESPONSES_FIELDS as _RESPONSES_FIELDS
-from holdfast.history.rules.profile import MediaLimits, Profile, RuleEvidence, TextLimits
-from holdfast.history.rules.unknown_kinds import (
+from holdfast.history.rules.profile import (
     CALL_FIELDS,
     LEGACY,
     OPENAIS_OWN,
     UNKNOWN_TO_MISTRAL,
+    MediaLimits,
+    Profile,
+    RuleEvidence,
+    TextLimits,
     unknown_kinds,
     unknown_to_any,
 )

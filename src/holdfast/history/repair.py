@@ -62,13 +62,11 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
         return ()
     # These imports take 20 ms, which a check or a valid conversation never needs.
     from holdfast.history.edits import AddResult, Merge, QuoteArguments, Rename, SetId
-    from holdfast.history.repairs.call_limit import split_edits
     from holdfast.history.repairs.content import content_edits
     from holdfast.history.repairs.draft import arrange
-    from holdfast.history.repairs.endings import ending_edits
-    from holdfast.history.repairs.moves import move_edits
-    from holdfast.history.repairs.order import Turns
-    from holdfast.history.repairs.pairing import id_edits, result_edits
+    from holdfast.history.repairs.limits import split_edits
+    from holdfast.history.repairs.order import Turns, ending_edits
+    from holdfast.history.repairs.pairing import id_edits, move_edits, result_edits
 
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),

@@ -16,8 +16,14 @@ from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefi
 from holdfast.session.journal.store import Store
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.testing.named_law import NamedLaw
-from holdfast.testing.store_faults import loses_nothing_on_a_full_disk, loses_nothing_when_killed_in_a_write
-from holdfast.testing.store_harness import Harness, append, expect, prompt
+from holdfast.testing.store_faults import (
+    Harness,
+    append,
+    expect,
+    loses_nothing_on_a_full_disk,
+    loses_nothing_when_killed_in_a_write,
+    prompt,
+)
 from holdfast.tool_calls import (
     FileChange,
     FileSeen,

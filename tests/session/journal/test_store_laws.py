@@ -16,7 +16,7 @@ from holdfast.session.journal.entries import Entry, PromptAccepted, decode, enco
 from holdfast.session.journal.store import MemoryStore, Reading, Store, StoredEntry, conflict
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.store_checks import check_store
-from holdfast.testing.store_harness import Harness
+from holdfast.testing.store_faults import Harness
 
 
 class OnDisk:

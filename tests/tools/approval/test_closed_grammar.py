@@ -9,7 +9,7 @@ from hostile_folder import HostileFolder, is_free
 
 from holdfast.tools.shell.closed_options import closed_options, options_of
 from holdfast.tools.shell.command_line import Word
-from holdfast.tools.shell.scripts import awk_more, sed_reads
+from holdfast.tools.shell.read_only import awk_more, sed_reads
 from holdfast.tools.workspace.command_files import MOST_BELOW, disk_surroundings
 
 RULES: dict[str, tuple[list[str], list[str]]] = {

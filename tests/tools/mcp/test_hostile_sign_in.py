@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.sdk import http_bodies
-from holdfast.tools.mcp.sdk.login import sign_in_user
+from holdfast.tools.mcp.sdk.sign_in import sign_in_user
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.sign_in import SignIn
 from polling import expect_within

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from test_connections import connected, context
 
-from holdfast.tools.mcp.mcp_tools import mcp_tools
 from holdfast.tools.mcp.sdk.traffic import LARGEST_TOOL, MOST_TOOLS
 from holdfast.tools.mcp.server_definition import McpServer
+from holdfast.tools.mcp.server_tools import mcp_tools
 from holdfast.tools.mcp.stored_tools import ToolList
 from holdfast.tools.mcp.tool_declarations import session_schemas
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.dangers import dangers
-from holdfast.tools.shell.git_settings import setting_that_starts_program
+from holdfast.tools.shell.git_commands import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
 
 

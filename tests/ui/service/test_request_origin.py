@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.ui.service.request_origin import LOOPBACK, host_name, host_refusal, origin_refusal
+from holdfast.ui.service.access import LOOPBACK, host_name, host_refusal, origin_refusal
 
 HOST = "127.0.0.1:4747"
 

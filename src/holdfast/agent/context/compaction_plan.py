@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.history.compaction.cut_point import Round, cut
+from holdfast.history.compaction import Round, cut
 from holdfast.history.tokens import BYTES, tokens_of
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import (

@@ -9,11 +9,9 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import StateError
-from holdfast.fleet.places.folder import FolderPlace, folder_place
 from holdfast.fleet.places.outside_values import checked_image
-from holdfast.fleet.places.place import PlaceValues
-from holdfast.fleet.places.worktree import WorktreePlace, worktree_place
-from holdfast.fleet.places.worktree_entry import worktree_entry
+from holdfast.fleet.places.place import FolderPlace, PlaceValues, folder_place
+from holdfast.fleet.places.worktree import WorktreePlace, worktree_entry, worktree_place
 from holdfast.session.session_id import checked_id
 from holdfast.system.confinement.description import LevelUnavailable
 from holdfast.system.confinement.outer_wall import outer_words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
@@ -9,13 +10,58 @@ import msgspec
 
 from holdfast.errors import LeaseLost, SessionUnknown
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.mail import Mail
 from holdfast.fleet.postgres.postgres_store import PostgresStore
-from holdfast.fleet.record import InboxKind, InboxRow
-from holdfast.fleet.row_entry import matches_entry
+from holdfast.fleet.record import InboxKind, InboxRow, matches_entry
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.entries import FORMAT
 from holdfast.session.session_id import checked_id
+
+
+class Mail:
+    """Notifies the sessions of one worker of new rows, with one query for all of them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._seen: dict[str, int] = {}
+
+    def add(self, session: str, changed: Callable[[], None]) -> None:
+        """Watch the inbox of a session, and call `changed` for new rows."""
+        with self._lock:
+            self._watched[session] = changed
+            self._seen.pop(session, None)
+
+    def remove(self, session: str) -> None:
+        """Stop watching the inbox of a session."""
+        with self._lock:
+            self._watched.pop(session, None)
+            self._seen.pop(session, None)
+
+    def check(self) -> None:
+        """Check the inboxes once, and notify the sessions with new rows."""
+        with self._lock:
+            watched = list(self._watched)
+        if not watched:
+            return
+        rows = self._database.call(
+            "select session, max(id) from holdfast.inbox where done is null and session = any(%s) group by session",
+            watched,
+        )
+        with self._lock:
+            for session, newest in rows:
+                assert isinstance(newest, int)
+                name = str(session)
+                if self._seen.get(name, 0) < newest and (changed := self._watched.get(name)) is not None:
+                    self._seen[name] = newest
+                    changed()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+
+# --- claims ---
 
 TakeVerdict = Literal["busy", "held", "elsewhere", "dead", "newer"]
 

@@ -13,6 +13,7 @@ import socket
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 from holdfast.errors import DamageError, SessionBusy, SessionUnknown, StateError, UsageError
@@ -20,12 +21,46 @@ from holdfast.fleet.postgres.claims import NotTaken, PostgresHeldSession, take
 from holdfast.fleet.postgres.database import Database
 from holdfast.fleet.postgres.postgres_fleet import PostgresFleet
 from holdfast.fleet.postgres.postgres_store import PlainBodies
-from holdfast.fleet.record import InboxBody
-from holdfast.fleet.session_summary import FleetSummary
+from holdfast.fleet.record import FleetSummary, InboxBody
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import SessionOpened, decode
 from holdfast.session.storage.row_codec import StoredRow, verify_rows
 from holdfast.session.storage.sqlite_store import SqliteStore, complete_rows
+
+
+def back_up(catalog: Catalog, target: Path) -> list[str]:
+    """Write every session that changed since the last backup into `target`, completely, and return their ids.
+
+    A backup has the layout of a session folder: moved among the sessions, it is a session again. Raises `DamageError`
+    for the first damaged session, after the others are written.
+    """
+    written: list[str] = []
+    damaged: DamageError | None = None
+    into = Catalog(target)
+    for summary in catalog.all():
+        try:
+            rows = complete_rows(catalog.folder(summary.id))
+        except DamageError as error:
+            damaged = damaged or error
+            continue
+        folder = into.folder(summary.id)
+        if (folder / "session.db").exists():
+            there = complete_rows(folder)
+            if there == rows:
+                continue
+            into.trash(summary.id)  # kept until the new one is complete
+        store = SqliteStore.create(folder)
+        try:
+            store.add_rows(rows)
+        finally:
+            store.close()
+        written.append(summary.id)
+    if damaged is not None:
+        raise damaged
+    return written
+
+
+# --- moves ---
 
 _TTL = 300.0  # seconds that a move may take
 

@@ -22,12 +22,12 @@ from holdfast.fleet.record import (
     FleetSession,
     FleetState,
     FleetStatus,
+    FleetSummary,
     FleetWorker,
     InboxBody,
     InboxKind,
     InboxRow,
 )
-from holdfast.fleet.session_summary import FleetSummary
 from holdfast.session.journal.entries import decode
 from holdfast.session.journal.store import Reading, StoredEntry
 from holdfast.session.session_id import checked_id

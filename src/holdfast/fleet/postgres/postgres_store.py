@@ -27,7 +27,7 @@ import msgspec
 
 from holdfast.errors import LeaseLost, StateError
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.session_summary import FleetSummary
+from holdfast.fleet.record import FleetSummary
 from holdfast.session.journal.entries import FORMAT, Entry, TurnEnded, encode, kind
 from holdfast.session.journal.store import Finding, Reading, conflict
 from holdfast.session.storage.lease import forked

@@ -25,8 +25,8 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.errors import StateError
+from holdfast.fleet.postgres.claims import Mail
 from holdfast.fleet.postgres.database import Database
-from holdfast.fleet.postgres.mail import Mail
 
 _CLASS = 7204
 """The first number of each worker's advisory lock; the second is its slot."""

@@ -6,13 +6,13 @@ read in camel case and in snake case, and keep their spelling.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS
-from holdfast.history.formats.content_writer import note_block, quote_result, raw_at
+from holdfast.history.formats.content import BLANK, FOREIGN_BLOCKS, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -29,16 +29,6 @@ from holdfast.history.formats.format import (
     role_in,
     words,
 )
-from holdfast.history.formats.gemini_parts import (
-    KINDS,
-    KNOWN,
-    extra_data_keys,
-    field,
-    first_part,
-    key_of,
-    second_part,
-    signature_of,
-)
 from holdfast.history.formats.other_wire_results import (
     picture_item,
     result_in_other_field,
@@ -49,6 +39,72 @@ from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
 from holdfast.history.shape import is_synthetic as is_made_up
+
+CAMEL: dict[str, Kind] = {
+    "text": "text",
+    "functionCall": "call",
+    "functionResponse": "result",
+    "executableCode": "server-call",
+    "toolCall": "server-call",
+    "codeExecutionResult": "server-result",
+    "toolResponse": "server-result",
+    "inlineData": "media",
+    "fileData": "media",
+}
+ATTRIBUTES = ("thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+SNAKE = {name: _snake(name) for name in (*CAMEL, *ATTRIBUTES, "mimeType", "fileUri")}
+KINDS: dict[str, Kind] = {**CAMEL, **{SNAKE[name]: kind for name, kind in CAMEL.items()}}
+KNOWN = {*KINDS, *ATTRIBUTES, *(SNAKE[name] for name in ATTRIBUTES)}
+
+
+def field(raw: Json, name: str) -> object:
+    """Return the field, in camel case or snake case."""
+    found = raw.get(name)
+    return raw.get(SNAKE[name]) if found is None else found
+
+
+def key_of(part: Json) -> str:
+    """Return the name of the part's data field, "" if there is none; the part may have a text as well."""
+    keys = [key for key, value in part.items() if key in KINDS and value is not None]
+    return next((key for key in keys if key != "text"), keys[0] if keys else "")
+
+
+def extra_data_keys(part: Json) -> list[str]:
+    """Return the names of surplus data fields: a part may have one, but some programs write more."""
+    first = key_of(part)
+    return [key for key, value in part.items() if key in KINDS and value is not None and key != first]
+
+
+def first_part(part: Json) -> Json:
+    """Return the part without its surplus data fields; the same object if there are none."""
+    extra = extra_data_keys(part)
+    extra += ["thought"] if "text" in extra and "thought" in part else []  # it describes the text
+    return {key: value for key, value in part.items() if key not in extra} if extra else part
+
+
+def second_part(part: Json, key: str) -> Json:
+    """Return a part with one surplus data field of the part."""
+    thought = {"thought": part["thought"]} if key == "text" and "thought" in part else {}
+    return {key: part.get(key), **thought}
+
+
+def signature_of(raw: Json) -> bool | None:
+    """Return whether the signature is valid base64 (a truncated one is not), None if there is none."""
+    signature = field(raw, "thoughtSignature")
+    if signature is None or signature in ("", b""):
+        return None
+    return isinstance(signature, bytes) or (  # as an SDK holds it
+        isinstance(signature, str) and is_base64(signature)
+    )
+
+
+# --- gemini ---
 
 UNSIGNED = "skip_thought_signature_validator"
 """The placeholder that Google documents for the signature of a call that its model did not make."""

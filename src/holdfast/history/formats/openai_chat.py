@@ -14,7 +14,7 @@ from typing import cast
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import (
+from holdfast.history.formats.content import (
     BLANK,
     FOREIGN_BLOCKS,
     content_of,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.fields import CONTENT_FIELDS
-from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.content import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import (
+from holdfast.history.formats.content import (
     BLANK,
     FOREIGN_BLOCKS,
     content_of,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.content import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from holdfast.history.draft_messages import DraftPart
-from holdfast.history.formats.content_writer import MOVED, note_block
+from holdfast.history.formats.content import MOVED, note_block
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, digest, is_array, is_object, words
 from holdfast.history.media.images import inspect_base64
 from holdfast.history.media.media_forms import Picture, is_written_for, picture_in

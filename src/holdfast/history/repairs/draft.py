@@ -36,9 +36,9 @@ from holdfast.history.edits import (
     Split,
     TurnOffThinking,
 )
-from holdfast.history.formats.content_writer import MOVED
+from holdfast.history.formats.content import MOVED
 from holdfast.history.repairs.block_edits import ConvertMedia, MoveContent, SetCitations
-from holdfast.history.repairs.call_limit import split_rows
+from holdfast.history.repairs.limits import split_rows
 from holdfast.history.repairs.request import is_request_edit
 from holdfast.history.shape import Item, Path, Role, Shape
 from holdfast.text import valid_unicode

@@ -6,7 +6,7 @@ is dropped with it, and during a turn a provider requires that thinking.
 
 from __future__ import annotations
 
-from holdfast.history.compaction.prune_choice import SHORT, ResultSize, prune
+from holdfast.history.compaction import SHORT, ResultSize, prune
 from holdfast.history.tokens import tokens_of
 from holdfast.session import model_notices
 from holdfast.session.conversation.context_settings import ContextSettings

@@ -7,8 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content_reader import empty_flags
-from holdfast.history.formats.content_writer import note_block
+from holdfast.history.formats.content import empty_flags, note_block
 from holdfast.history.formats.format import (
     RequestFacts,
     digest,
@@ -18,7 +17,7 @@ from holdfast.history.formats.format import (
     quoted_arguments,
 )
 from holdfast.history.profiles import PAIRS
-from holdfast.history.repairs.text_limits import shortened_arguments, shortened_text
+from holdfast.history.repairs.limits import shortened_arguments, shortened_text
 from holdfast.history.rules.profile import Profile, TextLimits
 from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, LongText, Media, Message, Path, Role, is_synthetic
 from holdfast.session.conversation import conversation as c

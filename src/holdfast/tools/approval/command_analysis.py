@@ -27,8 +27,7 @@ from holdfast.tools.approval.files_read import folders_walked, paths_read, start
 from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word, names_files
 from holdfast.tools.shell.dangers import dangers
-from holdfast.tools.shell.git_commands import git_folder_words
-from holdfast.tools.shell.git_settings import setting_that_starts_program
+from holdfast.tools.shell.git_commands import git_folder_words, setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
 from holdfast.tools.shell.read_only import HARMLESS_TARGETS, more_than_reading, program_name
 from holdfast.tools.tool import Plan

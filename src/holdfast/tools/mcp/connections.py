@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,12 +20,12 @@ import msgspec
 
 from holdfast.errors import ToolFailed
 from holdfast.system.confinement.entry import move_appeared
+from holdfast.system.durable_files import make_folder
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Effect, RemoteCall
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.mcp.server_process import ENDS_WITHIN, ServerCommand, ServerProcess, start_server
-from holdfast.tools.mcp.server_reports import ServerReports
-from holdfast.tools.mcp.server_state import ServerState
+from holdfast.tools.mcp.server_state import ServerReports, ServerState
 from holdfast.tools.mcp.sign_in import SignInStore
 from holdfast.tools.mcp.stored_tools import StoredTools, ToolList
 from holdfast.tools.mcp.tool_names import ListedTool, names_for_model, server_prefix, server_word
@@ -35,6 +36,7 @@ from holdfast.tools.tool import ToolContext, ToolOutput
 if TYPE_CHECKING:
     from holdfast.system.confinement.entry import LaunchFields
     from holdfast.tools.mcp.sdk.connection import ServerConnection
+
 
 _SERVERS = f"{SUPERVISOR}-servers"
 _STARTS = 3
@@ -324,3 +326,40 @@ def _some(names: Mapping[str, object]) -> str:
 def _as_sentence(sentence: str) -> str:
     text = sentence.removesuffix(" Nothing was sent.")
     return text if text.endswith((".", "\n")) else f"{text}."
+
+
+# --- Asks MCP servers for their tools outside a session, so that the next session can declare them ---
+
+
+async def ask_servers(settings: McpSettings, *, cwd: Path, within: float) -> Mapping[str, ToolList | str]:
+    """Start each server, store its list of tools and end it again; return the lists, or why there is none.
+
+    Takes up to `within` seconds. Raises `OSError` if no folder for it can be made.
+    """
+    make_folder(settings.lists)
+    with tempfile.TemporaryDirectory(prefix="ask-", dir=settings.lists, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        connections = McpConnections(settings, folder=folder, spool=folder, root=cwd)
+        stop = asyncio.Event()
+        timer = asyncio.get_running_loop().call_later(within, stop.set)
+
+        async def ask(server: str) -> ToolList | str:
+            try:
+                return await connections.listed(server, stop)
+            except ToolFailed as failed:
+                if stop.is_set():
+                    settings.known.failed(server, f"It did not answer within {within:g} s.")
+                return str(failed)
+
+        try:
+            answers = await asyncio.gather(*(ask(each.name) for each in settings.servers))
+            return {server.name: answer for server, answer in zip(settings.servers, answers, strict=True)}
+        finally:
+            timer.cancel()
+            await connections.close()
+
+
+def unknown_servers(settings: McpSettings) -> McpSettings:
+    """Return the settings with only those servers whose tools are not known yet."""
+    servers = tuple(each for each in settings.servers if settings.stored.get(each) is None)
+    return msgspec.structs.replace(settings, servers=servers)

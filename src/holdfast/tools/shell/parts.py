@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
 from holdfast.tools.shell.command_line import Assignment, Folder, Loop, Redirect, RedirectKind, SimpleCommand, Word
-from holdfast.tools.shell.quotes import UnreadableError, expect_substitutions, read_word
+from holdfast.tools.shell.syntax import UnreadableError, expect_substitutions, read_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

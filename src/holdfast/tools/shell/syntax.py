@@ -1,11 +1,17 @@
-"""The closed tables of what the reader of commands knows: kinds of nodes, operators, reserved words. Pure.
+"""Characters and words of the shell's syntax, and what quotes make of them.
 
 A kind of node or an operator that is not here makes a command unclear, also one that a later grammar adds.
+
+Reads one word as bash does: quotes, escapes, and which parts of it bash replaces. Pure.
+
+The parser reports where a word and its substitutions begin and end. Both are checked: a character that would
+end the word, or begin a substitution that the parser did not see, makes it unreadable.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from holdfast.tools.shell.command_line import RedirectKind, Word
 
@@ -102,3 +108,206 @@ PARAMETER = re.compile(
     rb":[ ]?-?[0-9]+(?::-?[0-9]+)?))\}"
 )
 """A `${…}` that neither sets a variable nor takes the value of one for a name, a prompt or a calculation."""
+
+
+# --- quotes ---
+
+_RUN = re.compile(rb"[^\\'\"$`|&;()<> \t\n*?\[{~:=#]+")
+_QUOTED_RUN = re.compile(rb"[^\\\"$`]+")
+_BEGINS_EXPANSION = re.compile(rb"\$[A-Za-z0-9_({\[*@#?$!-]")
+_ENDS_WORD = b"|&;()<> \t\n"
+
+_ANSI = re.compile(
+    rb"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8}))|([^\\']+)"
+)
+_ANSI_NAMED = dict(zip(b"abeEfnrtv\\'\"?", b"\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+_LAST_CODE_POINT = 0x10FFFF
+
+
+class UnreadableError(Exception):
+    """The word is not what the parser assumed; the text of the error is a sentence for the user."""
+
+
+class _Reading:
+    """What was read of one word so far."""
+
+    def __init__(self) -> None:
+        self.literal = bytearray()
+        self.prefix: bytes | None = None
+        self.pattern = True
+        self.single = True
+        self.splits = False
+
+    def varies(self, *, pattern: bool = False, single: bool = False) -> None:
+        """Note that what stands here is replaced by something else."""
+        if self.prefix is None:
+            self.prefix = bytes(self.literal)
+        self.pattern &= pattern
+        self.single &= single
+
+    def word(self, raw: bytes) -> Word:
+        text = raw.decode()
+        try:
+            # What comes out of a variable is split at blanks: only the first argument begins as the word does.
+            literal, prefix = self.literal.decode(), b"" if self.splits else self.prefix or b""
+        except UnicodeDecodeError:
+            return Word(text, fixed=False, raw=text)
+        if "\0" in literal:
+            raise UnreadableError(f"{text!r} contains a NUL character.")
+        if self.prefix is None:
+            return Word(literal, fixed=True, raw=text, prefix=literal)
+        return Word(text, fixed=False, raw=text, prefix=prefix.decode(), pattern=self.pattern, single=self.single)
+
+
+def read_word(source: bytes, start: int, end: int, inner: Mapping[int, int]) -> Word:
+    """Return the word at `source[start:end]`. `inner` maps where a substitution begins to where it ends.
+
+    Raises `UnreadableError` if bash would not read exactly one word there.
+    """
+    read = _Reading()
+    at = start
+    while at < end:
+        run = _RUN.match(source, at, end)
+        if run is not None:
+            read.literal += run[0]
+            at = run.end()
+        else:
+            at = _special(source, at, (start, end), inner, read)
+    if at != end or start == end:
+        raise UnreadableError(f"Where {_shown(source[start:end])} ends is not clear.")
+    return read.word(source[start:end])
+
+
+def _special(  # noqa: C901, PLR0911, PLR0912 - an arm for each character with a meaning
+    source: bytes, at: int, span: tuple[int, int], inner: Mapping[int, int], read: _Reading
+) -> int:
+    start, end = span
+    match source[at : at + 1]:
+        case b"\\":
+            if at + 1 >= end:
+                raise UnreadableError("A word ends with a backslash.")
+            following = source[at + 1 : at + 2]
+            if following != b"\n":
+                read.literal += following
+            return at + 2
+        case b"'":
+            close = source.find(b"'", at + 1, end)
+            if close < 0:
+                raise UnreadableError("A quote is not closed.")
+            read.literal += source[at + 1 : close]
+            return close + 1
+        case b'"':
+            return _double_quoted(source, at + 1, end, inner, read)
+        case b"$" if source[at + 1 : at + 2] == b"'":
+            return _ansi_quoted(source, at + 2, end, read)
+        case b"$" if source[at + 1 : at + 2] == b'"':
+            raise UnreadableError('Text in $"…" may be translated.')
+        case b"$" | b"`":
+            return _expansion(source, at, end, inner, read)
+        case b"<" | b">" if at in inner:
+            read.literal += b"/dev/fd/"
+            read.varies(single=True)
+            return inner[at]
+        case b"*" | b"?":
+            read.varies(pattern=True)
+        case b"[" if b"]" in source[at:end]:
+            read.varies(pattern=True)
+        case b"{" if b"}" in source[at:end] and (b"," in source[at:end] or b".." in source[at:end]):
+            read.varies()
+        case b"~" if at == start or source[at - 1 : at] in {b":", b"="}:
+            read.varies(single=True)
+        case b"#" if at == start:
+            raise UnreadableError("A comment stands in place of a word.")
+        case other if other in _ENDS_WORD:
+            raise UnreadableError(f"Where {_shown(source[start:end])} ends is not clear.")
+        case _:
+            pass
+    read.literal += source[at : at + 1]
+    return at + 1
+
+
+def _expansion(
+    source: bytes, at: int, end: int, inner: Mapping[int, int], read: _Reading, *, single: bool = False
+) -> int:
+    """Go over a `$` or a backtick: a substitution that the parser knows, or a plain dollar sign."""
+    known = inner.get(at)
+    if known is not None and known <= end:
+        single = single and b"@" not in source[at:known]
+        read.varies(single=single)
+        read.splits |= not single
+        return known
+    if source[at : at + 1] == b"`" or _BEGINS_EXPANSION.match(source, at, end):
+        raise UnreadableError(f"A substitution was not understood: {_shown(source[at:end])}.")
+    read.literal += b"$"
+    return at + 1
+
+
+def _double_quoted(source: bytes, at: int, end: int, inner: Mapping[int, int], read: _Reading) -> int:
+    while at < end:
+        run = _QUOTED_RUN.match(source, at, end)
+        if run is not None:
+            read.literal += run[0]
+            at = run.end()
+            continue
+        match source[at : at + 1]:
+            case b'"':
+                return at + 1
+            case b"\\":
+                following = source[at + 1 : at + 2]
+                if following in {b"$", b"`", b'"', b"\\"}:
+                    read.literal += following
+                elif following != b"\n":
+                    read.literal += b"\\" + following
+                at += 2
+            case _:
+                at = _expansion(source, at, end, inner, read, single=True)
+    raise UnreadableError("A quote is not closed.")
+
+
+def _ansi_quoted(source: bytes, at: int, end: int, read: _Reading) -> int:
+    while at < end and source[at : at + 1] != b"'":
+        found = _ANSI.match(source, at, end)
+        if found is None:
+            raise UnreadableError(f"An escape was not understood: {_shown(source[at:end])}.")
+        named, octal, byte, short, long, plain = found.groups()
+        if named:
+            read.literal.append(_ANSI_NAMED[named[0]])
+        elif octal:
+            read.literal.append(int(octal, 8) & 0xFF)
+        elif byte:
+            read.literal.append(int(byte, 16))
+        elif short or long:
+            point = int(short or long, 16)
+            if point > _LAST_CODE_POINT or 0xD800 <= point <= 0xDFFF:  # noqa: PLR2004 - surrogates
+                raise UnreadableError("An escape names no character.")
+            read.literal += chr(point).encode()
+        else:
+            read.literal += plain
+        at = found.end()
+    if at >= end:
+        raise UnreadableError("A quote is not closed.")
+    return at + 1
+
+
+def expect_substitutions(source: bytes, start: int, end: int, inner: Mapping[int, int]) -> None:
+    """Raise `UnreadableError` if the text of a here-document contains a substitution that the parser did not see."""
+    at = start
+    while at < end:
+        at = _next_special(source, at, end)
+        if at < end and source[at : at + 1] == b"\\":
+            at += 2
+        elif at < end:
+            at = _expansion(source, at, end, inner, _Reading())
+
+
+_HERE_SPECIAL = re.compile(rb"[\\$`]")
+
+
+def _next_special(source: bytes, at: int, end: int) -> int:
+    found = _HERE_SPECIAL.search(source, at, end)
+    return end if found is None else found.start()
+
+
+def _shown(raw: bytes) -> str:
+    text = raw.decode(errors="replace")
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")  # noqa: PLR2004 - fits into a sentence

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.errors import DamageError, UsageError
 from holdfast.history.document import Damage, messages_in, read_document
-from holdfast.history.foreign.lookalikes import refuse_lookalike
+from holdfast.history.foreign import refuse_lookalike
 from holdfast.history.formats import find_format, format_names
 from holdfast.history.formats.format import Format, as_array, as_object, is_object
 from holdfast.history.profiles import profiles_of

@@ -174,7 +174,7 @@ def server_details(server: McpServer) -> list[str]:
 
 
 def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
-    from holdfast.tools.mcp.discovery import ask_servers
+    from holdfast.tools.mcp.connections import ask_servers
 
     settings = McpSettings(servers=(server,), lists=mcp_lists(environ), can_ask_user=True, sign_ins=sign_ins(environ))
     try:
@@ -195,7 +195,7 @@ def _test(server: McpServer, *, environ: Mapping[str, str], cwd: Path) -> int:
 def _login(server: McpServer, *, environ: Mapping[str, str]) -> int:
     at = _at_url(server, environ)
     try:
-        from holdfast.tools.mcp.sdk.login import sign_in_user  # more than a second, for those who sign in
+        from holdfast.tools.mcp.sdk.sign_in import sign_in_user  # more than a second, for those who sign in
     except ImportError as error:
         raise UsageError("Signing in needs the package 'mcp'. Install it: pip install 'holdfast[mcp]'.") from error
 

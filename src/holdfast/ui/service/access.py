@@ -4,6 +4,12 @@ A token is compared in constant time with every token in the file, so that the r
 cookie is derived from a token but is not a token: it names the caller and proves that the server created it. It cannot
 be used as a bearer token, and it becomes invalid when its token is removed from the file. The server keeps no state, so
 several servers can serve the same sessions.
+
+Checks the host and the origin of a request. Pure.
+
+They stop two attacks by another page that the user visits. DNS rebinding: the page's host name points to this machine,
+so the browser sends the page's requests here; their `Host` is not this server's. Forged requests: the browser sends
+them with this server's cookie; their `Origin` is not the host that they are for.
 """
 
 from __future__ import annotations
@@ -17,10 +23,11 @@ import secrets
 import stat
 import threading
 import tomllib
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -28,6 +35,42 @@ from holdfast.errors import ConfigInvalid, StateError
 from holdfast.system.bounded_files import STATE_FILE, open_unblocked, read_beginning
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.typed_data import convert_value
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::[0-9]*)?")
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""The names of this machine that are always served."""
+
+
+def host_refusal(host: str, names: Container[str]) -> str:
+    """Return why a request with this `Host` is refused, "" if it is allowed."""
+    name = host_name(host)
+    if name in names:
+        return ""
+    return f"Host {host!r} is not served here. Start holdfast serve with --host-name {name or 'NAME'} if it should be."
+
+
+def origin_refusal(host: str, origin: str | None, site: str | None) -> str:
+    """Return why a request with these `Host`, `Origin` and `Sec-Fetch-Site` is refused, "" if it is allowed."""
+    if site in {"cross-site", "same-site"}:
+        return "The request comes from another site. Only holdfast's own page may send it."
+    if origin is None:
+        return ""
+    try:
+        same_origin = urlsplit(origin).netloc.lower() == host.lower() and origin.lower().startswith(
+            ("http://", "https://")
+        )
+    except ValueError:
+        same_origin = False
+    return "" if same_origin else f"Origin {origin!r} is not {host!r}. Only holdfast's own page may send this request."
+
+
+def host_name(host: str) -> str:
+    """Return the name in a `Host` header, in lower case and without a port; all of it if it is malformed."""
+    found = _HOST.fullmatch(host.lower())
+    return host.lower() if found is None else found[1]
+
+
+# --- access ---
 
 Right = Literal["read", "ask", "answer"]
 """`read`: see sessions. `ask`: begin sessions, send prompts, steer, stop. `answer`: approve calls, set the mode."""

@@ -17,13 +17,12 @@ from holdfast import __version__
 from holdfast.errors import HoldfastError
 from holdfast.system.threads import in_daemon
 from holdfast.ui.service import session_routes
-from holdfast.ui.service.access import COOKIE, RIGHTS, Caller, Right
+from holdfast.ui.service.access import COOKIE, RIGHTS, Caller, Right, host_refusal, origin_refusal
 from holdfast.ui.service.ag_ui_run import run_ag_ui
 from holdfast.ui.service.api import Api, ApiError, error_response, json_response, login_of, need, status_of
-from holdfast.ui.service.connections.limited_protocol import KNOWN_CALLER
+from holdfast.ui.service.connections import KNOWN_CALLER
 from holdfast.ui.service.metrics import CONTENT_TYPE, metrics_text
 from holdfast.ui.service.page import SAFE_HEADERS
-from holdfast.ui.service.request_origin import host_refusal, origin_refusal
 from holdfast.ui.startup.debug_log_option import debug_log_note
 
 _BODY_DECIDES = (session_routes.ask_session, run_ag_ui)

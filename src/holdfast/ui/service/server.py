@@ -16,14 +16,12 @@ from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_OK, StateError, UsageError
 from holdfast.fleet.record import FleetRecord
 from holdfast.system.user_directories import homes
-from holdfast.ui.service.access import TokenFile
+from holdfast.ui.service.access import LOOPBACK, TokenFile, host_name
 from holdfast.ui.service.api import Api
 from holdfast.ui.service.application import application
-from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
-from holdfast.ui.service.connections.limited_protocol import limited_protocol
+from holdfast.ui.service.connections import ConnectionGate, ConnectionLimits, limited_protocol
 from holdfast.ui.service.metrics import RequestCounts
 from holdfast.ui.service.page import read_page
-from holdfast.ui.service.request_origin import LOOPBACK, host_name
 from holdfast.ui.service.serve_arguments import ServeArguments
 from holdfast.ui.service.watchers import Watchers
 

@@ -108,7 +108,7 @@ def user_server_path(environ: Mapping[str, str]) -> Path:
 
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
     """Ask the servers for tools that are not known yet, for at most HEADLESS_WAIT. Failures are reported later."""
-    from holdfast.tools.mcp.discovery import ask_servers, unknown_servers
+    from holdfast.tools.mcp.connections import ask_servers, unknown_servers
 
     new = unknown_servers(settings)
     if new.servers:

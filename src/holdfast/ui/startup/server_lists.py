@@ -34,7 +34,7 @@ class ServerLists:
             self._task = asyncio.create_task(self._ask(self._options.mcp), name="mcp lists")
 
     async def _ask(self, settings: McpSettings) -> None:
-        from holdfast.tools.mcp.discovery import ask_servers, unknown_servers
+        from holdfast.tools.mcp.connections import ask_servers, unknown_servers
 
         new = unknown_servers(settings)
         if new.servers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
+from holdfast.ui.service.connections import ConnectionGate, ConnectionLimits
 
 LIMITS = ConnectionLimits(per_address=2, unknown=3)
 

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from holdfast.ui.service.connections.connection_gate import ConnectionGate, ConnectionLimits
-from holdfast.ui.service.connections.limited_protocol import limited_protocol
+from holdfast.ui.service.connections import ConnectionGate, ConnectionLimits, limited_protocol
 from polling import eventually
 
 STALLED = 0.5

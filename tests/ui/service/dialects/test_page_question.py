@@ -11,7 +11,7 @@ from holdfast.session.journal.approvals import ApprovalAsked
 from holdfast.session.journal.parts import CallPart
 from holdfast.tool_calls import Leaving
 from holdfast.tools.approval.question import PLAN_CHOICES
-from holdfast.ui.service.dialects.page_question import page_question
+from holdfast.ui.service.dialects.page_blocks import page_question
 
 
 def older(name: str, arguments: str, *, level: Leaving = "", notice: str = "") -> Question:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from holdfast.history.formats.content_reader import BLANK
+from holdfast.history.formats.content import BLANK
 from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
 from holdfast.history.shape import LONG_LIVED, NO_FLAGS, SHORT_LIVED, Item
 

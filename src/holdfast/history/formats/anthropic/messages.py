@@ -6,25 +6,29 @@ changes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.formats.anthropic import block_settings
 from holdfast.history.formats.anthropic.block_settings import citing_in, has_no_settings, lifetimes_in, request_blocks
-from holdfast.history.formats.anthropic.media import image_of, is_somewhere, pdf_of
-from holdfast.history.formats.anthropic.provider_run import caller_of, input_fault, provider_run
-from holdfast.history.formats.content_reader import (
+from holdfast.history.formats.content import (
     BLANK,
     FOREIGN_BLOCKS,
+    content_as_text,
     content_of,
+    edited_content,
     empty_flags,
     foreign,
+    note_block,
+    quote_result,
+    raw_at,
     result_of_parts,
 )
-from holdfast.history.formats.content_writer import content_as_text, edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -50,7 +54,113 @@ from holdfast.history.formats.other_wire_results import (
     result_of_another,
     text_of_another,
 )
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Message, Path, Role, is_synthetic
+from holdfast.history.media import pdf
+from holdfast.history.media.images import (
+    DATA_URL,
+    inspect_base64,
+    inspect_image_address,
+    is_web_address,
+    split_data_url,
+    type_of,
+)
+from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Media, Message, Path, Role, is_synthetic
+
+_SOMEWHERE = {"url": "url", "file": "file_id"}
+_DOCUMENTS = {**_SOMEWHERE, "base64": "data", "text": "data", "content": "content"}
+
+
+def is_somewhere(source: Json) -> bool:
+    """Return whether a source has its document or its address; True for an unknown type."""
+    kind = as_text(source.get("type"))
+    return kind is not None and bool(source.get(_DOCUMENTS.get(kind, "type")))
+
+
+def pdf_of(block: Json) -> Media | None:
+    """Return what is known about a PDF given as bytes, None if the block is not one."""
+    source = as_object(block.get("source"))
+    data = source.get("data")
+    if block.get("type") != "document" or source.get("type") != "base64" or not isinstance(data, str):
+        return None
+    if data.startswith("data:"):
+        media_type, bare = split_data_url(data)
+        return Media(DATA_URL, found=type_of(bare) or media_type)
+    named = as_text(block.get("title")) or ""
+    return pdf.inspect_pdf(data, name=named) if source.get("media_type") == pdf.TYPE else None
+
+
+def image_of(source: Json) -> Media:
+    """Return what is known about an image."""
+    declared, data = source.get("media_type"), source.get("data")
+    if source.get("type") == "base64" and isinstance(data, str):
+        return inspect_base64(as_text(declared) or "nothing", data)
+    key = _SOMEWHERE.get(as_text(source.get("type")) or "")
+    if key == "url" and isinstance(source.get(key), str):
+        return _at_address(str(source[key]))
+    return Media() if key and isinstance(source.get(key), str) else Media(declared="of no known source")
+
+
+def _at_address(url: str) -> Media:
+    """Return what is known about an image by its address, which is one of the web for Anthropic."""
+    if is_web_address(url):
+        return Media()
+    found = inspect_image_address(url)
+    return msgspec.structs.replace(found, declared=DATA_URL) if found.declared.startswith("image/") else found
+
+
+# --- The calls in Anthropic's messages that the provider runs itself, their results, and what its programs call ---
+
+_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+
+_ANSWERS: Mapping[str, str] = MappingProxyType(
+    {
+        **{
+            name: f"{name}_tool_result"
+            for name in ("web_search", "web_fetch", "code_execution", "bash_code_execution", "advisor")
+        },
+        "text_editor_code_execution": "text_editor_code_execution_tool_result",
+        "tool_search_tool_regex": "tool_search_tool_result",
+        "tool_search_tool_bm25": "tool_search_tool_result",
+    }
+)
+"""The names that a `server_tool_use` may have, each with the kind of its result."""
+
+_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+_NO_INPUT: frozenset[Flag] = frozenset({"arguments-type"})
+_TEXT_INPUT: frozenset[Flag] = frozenset({"arguments"})
+
+
+def provider_run(path: Path, kind: str, block: Json) -> Item | None:
+    """Return the item of a call that the provider ran, or of its result; None if it is neither."""
+    if kind not in _CALLS and not kind.endswith("_tool_result"):
+        return None
+    flags: set[Flag] = set()
+    if kind in _CALLS:
+        call, name = as_text(block.get("id")), as_text(block.get("name"))
+        flags |= input_fault(block)
+        if kind == "server_tool_use" and name not in _ANSWERS:
+            flags.add("server-name")
+    else:
+        call, name = as_text(block.get("tool_use_id")), kind
+    if not kind.startswith("mcp_") and not (call and _ID.fullmatch(call)):
+        flags.add("server-id")
+    what = "server-call" if kind in _CALLS else "server-result"
+    kinds = frozenset(flags) if flags else NO_FLAGS
+    return Item(what, "assistant", path, call, name, kinds, caller=caller_of(block))
+
+
+def caller_of(block: Json) -> str | None:
+    """Return the id of the provider-run call that made this one, None if the model made it."""
+    return as_text(as_object(block.get("caller")).get("tool_id"))
+
+
+def input_fault(block: Json) -> frozenset[Flag]:
+    """Return the fault of a call's input; a stream that was cut off leaves incomplete text."""
+    if "input" not in block:
+        return _NO_INPUT
+    return NO_FLAGS if is_object(block["input"]) else _TEXT_INPUT
+
+
+# --- messages ---
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _CONTENT_KINDS = frozenset({"text", "image", "document", "search_result"})

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from holdfast.history.field_tables.pydantic_ai_objects import (
+from holdfast.history.field_types import FieldFault, Objects, faults, is_plain, suspects
+from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
+from holdfast.history.formats.pydantic_ai.field_table import (
     PYDANTIC_AI_CONTENTS,
     PYDANTIC_AI_MESSAGES,
     PYDANTIC_AI_PARTS,
 )
-from holdfast.history.field_types import FieldFault, Objects, faults, is_plain, suspects
-from holdfast.history.formats.field_removal import without_fields
-from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
+from holdfast.history.formats.shape_marks import without_fields
 from holdfast.history.media.images import is_base64
 
 RECORD_KINDS = frozenset(

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage
-from holdfast.history.formats.content_reader import BLANK, FOREIGN_BLOCKS, empty_flags
+from holdfast.history.formats.content import BLANK, FOREIGN_BLOCKS, empty_flags
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,

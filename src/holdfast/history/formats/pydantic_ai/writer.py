@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
 from holdfast.history.fields import CONTENT_FIELDS
-from holdfast.history.formats.content_writer import edited_content, note_block, quote_result, raw_at
+from holdfast.history.formats.content import edited_content, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     as_array,

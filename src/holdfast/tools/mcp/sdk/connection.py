@@ -36,12 +36,10 @@ from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.system.network_variables import ANY_ADDRESS, network_fault
 from holdfast.tools.mcp.call_result import result_output
-from holdfast.tools.mcp.sdk.connect_errors import transport_reason
 from holdfast.tools.mcp.sdk.http_bodies import HEADERS, bound_body
 from holdfast.tools.mcp.sdk.line_transport import line_transport
-from holdfast.tools.mcp.sdk.listing import list_offered
-from holdfast.tools.mcp.sdk.resources import prompt_text, resource, resource_list
-from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of
+from holdfast.tools.mcp.sdk.listing import list_offered, prompt_text, resource, resource_list
+from holdfast.tools.mcp.sdk.server_call import LETS_GO, LONGEST_CALL, ServerCall, is_end, reason_of, transport_reason
 from holdfast.tools.mcp.sdk.sign_in import SessionSignIn
 from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, Traffic, with_traffic
 from holdfast.tools.mcp.server_definition import McpServer

@@ -11,7 +11,10 @@ time is the outcome. One that comes later is passed to `ToolContext.report_late`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import cast
 
 import anyio
 import httpx2
@@ -23,6 +26,8 @@ from mcp_types import (
     PARSE_ERROR,
     CancelledNotification,
     CancelledNotificationParams,
+    ElicitRequest,
+    ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
     InputRequiredResult,
@@ -31,12 +36,90 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from holdfast.errors import ToolFailed
-from holdfast.tool_calls import InputRequest, ServerAnswer
+from holdfast.tool_calls import InputRequest, ServerAnswer, ServerQuestion
 from holdfast.tools.mcp.call_result import result_output
-from holdfast.tools.mcp.sdk.connect_errors import transport_reason
-from holdfast.tools.mcp.sdk.elicitation import input_request, input_responses, question_of_params, result_of_answer
 from holdfast.tools.mcp.sdk.traffic import UNREADABLE, Traffic, invalid_message_reason
 from holdfast.tools.tool import ToolContext, ToolOutput
+
+_TOO_LONG = "Receive buffer too long"
+"""What the HTTP library says of a head of more than 100 KB."""
+
+
+def transport_reason(error: httpx2.TransportError) -> str:
+    """Return a phrase about a connection that was not made, broke or did not answer in time."""
+    url = error.request.url
+    place = f"{url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+    match error:
+        case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError():
+            return f"cannot connect to {place}: {_cause(error)}"
+        case httpx2.TimeoutException():
+            return f"{place} did not answer in time"
+        case httpx2.RemoteProtocolError() if str(error) == _TOO_LONG:
+            return f"{place} sent headers that do not end"
+        case _:
+            return f"the connection to {place} broke: {_cause(error)}"
+
+
+def _cause(error: BaseException) -> str:
+    for each in _chain(error):
+        match each:
+            case ssl.SSLCertVerificationError():
+                return f"its certificate is not valid ({each.verify_message})"
+            case ConnectionRefusedError():
+                return "connection refused"
+            case socket.gaierror():
+                return "the host name was not found"
+            case httpx2.ConnectTimeout():
+                return "no answer within the time limit for connecting"
+            case _:
+                continue
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the exception and its causes, and the first of each group."""
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+        else:
+            error = error.__cause__ or error.__context__
+
+
+# --- Converts the questions of servers between the SDK's types and holdfast's ---
+
+
+def question_of_params(params: ElicitRequestParams, key: str = "") -> ServerQuestion:
+    """Return a question of a server."""
+    if isinstance(params, ElicitRequestFormParams):
+        return ServerQuestion(message=params.message, key=key, schema=dict(params.requested_schema))
+    return ServerQuestion(message=params.message, key=key, url=params.url)
+
+
+def input_request(server: str, number: int, result: InputRequiredResult) -> InputRequest:
+    """Return the questions for which a server ended its request; raises `ToolFailed` if a user cannot answer."""
+    questions: list[ServerQuestion] = []
+    for key, each in (result.input_requests or {}).items():
+        if not isinstance(each, ElicitRequest):
+            raise ToolFailed(
+                f"MCP server {server!r} asked for {each.method!r}, which holdfast does not offer, and ended the call. "
+                "What it had done before it asked is unknown."
+            )
+        questions.append(question_of_params(each.params, key))
+    return InputRequest(server=server, round=number, questions=tuple(questions), again=True, state=result.request_state)
+
+
+def result_of_answer(answer: ServerAnswer) -> ElicitResult:
+    """Return an answer as the SDK sends it."""
+    return ElicitResult(action=answer.action, content=answer.content)  # pyright: ignore[reportArgumentType] - checked by the form
+
+
+def input_responses(answers: Iterable[ServerAnswer]) -> InputResponses:
+    """Return the answers as the SDK sends them with the repeated call."""
+    return {each.key: result_of_answer(each) for each in answers}
+
+
+# --- server call ---
 
 ServerResult = Mapping[str, object]
 """The result of a call, as decoded JSON."""

@@ -14,7 +14,7 @@ from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.view.columns import count_noun
 
 if TYPE_CHECKING:
-    from holdfast.fleet.postgres.server_health import ServerHealth
+    from holdfast.fleet.postgres.schema import ServerHealth
 
 _NAME = "fleet"
 
@@ -32,7 +32,7 @@ def store_findings(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         return
     try:
         from holdfast.fleet.postgres.database import place_of
-        from holdfast.fleet.postgres.server_health import server_health
+        from holdfast.fleet.postgres.schema import server_health
     except ModuleNotFoundError as error:
         yield DoctorFinding(name=_NAME, level="fail", what=STORE_VARIABLE, todo=str(extra_missing(error)))
         return

@@ -17,7 +17,7 @@ async def probe_servers(options: RunOptions, environ: Mapping[str, str], cwd: Pa
     del environ
     if options.mcp is None:
         return []
-    from holdfast.tools.mcp.discovery import ask_servers  # more than a second, when there is a server
+    from holdfast.tools.mcp.connections import ask_servers  # more than a second, when there is a server
 
     try:
         answers = await ask_servers(options.mcp, cwd=cwd, within=_SERVERS_WITHIN)

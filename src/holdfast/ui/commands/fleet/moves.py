@@ -103,7 +103,7 @@ def _verify(fleet: PostgresFleet, session: str, stdout: TextIO) -> int:
 
 
 def _backup(catalog: Catalog, folder: str, stdout: TextIO) -> int:
-    from holdfast.fleet.session_backup import back_up
+    from holdfast.fleet.postgres.moves import back_up
 
     target = Path(folder).expanduser().absolute()
     if target == catalog.folder("x").parent:

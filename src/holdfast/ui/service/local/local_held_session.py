@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from holdfast.fleet.record import InboxRow
-from holdfast.fleet.row_entry import matches_entry
+from holdfast.fleet.record import InboxRow, matches_entry
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Store
 from holdfast.ui.service.local.inbox_file import InboxFile

@@ -1,12 +1,14 @@
-"""The formats of other programs, which are not supported: how to recognize each, and what to do instead."""
+"""The formats of other programs: which are recognized though they are not supported, and what to do instead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from holdfast.history.formats.format import Json, as_array, as_object, as_text, is_array, is_object
+from holdfast.errors import DamageError
+from holdfast.history.formats import FORMATS, find_format
+from holdfast.history.formats.format import Format, Json, as_array, as_object, as_text, is_array, is_object
 
 
 class Lookalike(msgspec.Struct, frozen=True):
@@ -253,3 +255,66 @@ LOOKALIKES = (
     ),
 )
 """In the order in which they are tried."""
+
+
+# --- Recognize conversations in unsupported formats, so that they are not mistaken for a supported one ---
+
+
+def lookalike(document: object, *, marked: bool) -> Lookalike | None:
+    """Return the unsupported format that the document looks like, None if none.
+
+    With `marked`, a `mark` is required: a hint may belong to another program.
+    """
+    messages = list(_messages(document))
+    if not messages or len(messages) != len(_listed(document)):
+        return None
+    for each in LOOKALIKES:
+        recognizes = each.mark if marked else each.hint
+        if all(each.fits(raw) for raw in messages) and any(recognizes(raw) for raw in messages):
+            return each
+    return None
+
+
+def refuse_lookalike(document: object, *, marked: bool = True) -> None:
+    """Raise `DamageError` if the document is a conversation in an unsupported format; `marked` as in `lookalike`."""
+    if (found := lookalike(document, marked=marked)) is not None:
+        raise DamageError(f"The document is in an unsupported format: it looks like {found.name}. {found.to_do}")
+
+
+def _listed(document: object) -> Sequence[object]:
+    body = as_object(document)
+    return as_array(document) or next((found for key in _HOLDERS if (found := as_array(body.get(key)))), ())
+
+
+_HOLDERS = ("messages", "events", "conversations", "history", "data")
+"""The keys of a document that programs give to its messages."""
+
+
+def _messages(document: object) -> Iterator[Json]:
+    yield from (each for each in _listed(document) if is_object(each))
+
+
+# --- other formats ---
+
+_NO_MESSAGE = frozenset({"unknown-role", "malformed"})
+_LEAST = 2
+
+
+def refuse_other_format(messages: Sequence[object], form: Format) -> None:
+    """Raise `DamageError` if none of the messages is one in this format, and each is one in another.
+
+    A single message says too little: it may be a damaged one.
+    """
+    if len(messages) < _LEAST or any(_is_message(form, index, raw) for index, raw in enumerate(messages)):
+        return
+    for name in FORMATS:
+        other = find_format(name)
+        if all(_is_message(other, index, raw) for index, raw in enumerate(messages)):
+            raise DamageError(
+                f"The document is not a conversation in the format {form.name}: none of its messages is one, but each"
+                f" is one in the format {name}. Pass that format."
+            )
+
+
+def _is_message(form: Format, index: int, raw: object) -> bool:
+    return not form.message(index, raw).flags & _NO_MESSAGE

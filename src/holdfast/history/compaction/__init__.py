@@ -1,1 +1,0 @@
-"""What a compaction may leave out, chosen from sizes alone."""

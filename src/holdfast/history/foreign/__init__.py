@@ -1,1 +1,0 @@
-"""Conversations of other programs that no format of holdfast reads."""

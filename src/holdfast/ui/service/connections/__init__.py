@@ -1,1 +1,0 @@
-"""The connections of the server, and the limits of each."""
