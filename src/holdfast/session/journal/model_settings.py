@@ -20,7 +20,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """The settings of requests, for whichever model they go to. None: nothing is sent, so the provider decides.
 
     `max_output` is the most tokens of an answer. Whether a model takes a setting, and how it is sent, is
-    decided for each request (`holdfast.providers.protocols.settings`).
+    decided for each request (`holdfast.providers.protocols.sent_settings`).
     """
 
     effort: Effort | None = None
