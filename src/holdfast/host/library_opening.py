@@ -137,15 +137,18 @@ def _first_entry(plan: SessionPlan, session: str, toolbox: AuthorToolbox) -> Ses
         raise UsageError(f"Folder cwd={str(plan.cwd)!r} cannot be used: its name is not valid UTF-8. Rename it.")
     files = toolbox.instructions()
     today = dt.datetime.now().astimezone().date().isoformat()
-    facts = folder_facts(plan.cwd, today=today, instructions=files) if toolbox.works_in_folder else ""
+    facts = (
+        folder_facts(plan.cwd, today=today, instructions=files, program=plan.name) if toolbox.works_in_folder else ""
+    )
     return SessionOpened(
         session=valid_unicode(session),
         cwd=str(plan.cwd),
         model=plan.model,
-        system=valid_unicode(system_prompt(plan.system)),
+        system=valid_unicode(system_prompt(plan.system, program=plan.name)),
         tools=toolbox.schemas,
         version=__version__,
         instructions=tuple(each.snapshot for each in files),
         facts=facts,
+        program=plan.name,
         repository=repository_names(plan.cwd) if toolbox.works_in_folder else (),
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 import threading
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -32,6 +33,12 @@ from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+
+
+LONGEST_NAME = 40
+"""Characters of the name of a program, which stands in every note to the model."""
+
+_NAME = re.compile(rf"(?=.{{1,{LONGEST_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
 
 
 class PromptFailed(HoldfastError):
@@ -68,8 +75,11 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
         raise UsageError(f"Mode {mode!r} is unknown (expected one of {', '.join(typing.get_args(Mode))}).")
     if ask is not None and not callable(ask):
         raise UsageError(f"Argument ask={ask!r} cannot be called. Pass a function that takes a question.")
-    if not name.strip():
-        raise UsageError("Argument name= is empty. Pass the name of your program, as the model shall read it.")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"Argument name={name[:LONGEST_NAME]!r} cannot be the name of a program (expected up to {LONGEST_NAME} letters, digits, "
+            "spaces, and any of . _ ' -). Pass the name that the model shall read."
+        )
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():
             raise UsageError(f"Argument {argument}= is empty. Name a session, or leave it out.")
