@@ -1,4 +1,4 @@
-"""Opens the host of a program's session: its store, its tools, and its agent, in the surroundings of its place."""
+"""Opens the host of a program's session: its store, its tools, and its agent, with the settings of its place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
 from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.library.library_plan import SessionPlan
-from holdfast.ui.library.surroundings import Surroundings, among_the_users_own, standing_alone
+from holdfast.ui.library.place_settings import PlaceSettings, among_the_users_own, standing_alone
 
 
 async def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
@@ -75,7 +75,7 @@ async def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None
 
 
 def _agents(
-    plan: SessionPlan, store: SqliteStore, toolbox: AuthorToolbox, reading: Reading, around: Surroundings
+    plan: SessionPlan, store: SqliteStore, toolbox: AuthorToolbox, reading: Reading, around: PlaceSettings
 ) -> Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent]:
     async def connect_model(model: str) -> Model:
         return await connect(await in_daemon(lambda: around.endpoint(model)), around.limits.of(model))
@@ -111,7 +111,7 @@ def _store(folder: Path) -> SqliteStore:
 
 
 def _prepared(
-    plan: SessionPlan, folder: Path, store: SqliteStore, around: Surroundings
+    plan: SessionPlan, folder: Path, store: SqliteStore, around: PlaceSettings
 ) -> tuple[AuthorToolbox, Reading, str, Path]:
     """Return the tools, the journal, the id and the folder of the session. Its first entry is written if it has none.
 
@@ -142,7 +142,7 @@ def _prepared(
     return toolbox, reading, opened.session, cwd
 
 
-def _names(plan: SessionPlan, around: Surroundings) -> frozenset[str]:
+def _names(plan: SessionPlan, around: PlaceSettings) -> frozenset[str]:
     """Return the names of holdfast's own tools in the session: those that the program named, or those that suit."""
     if plan.named is not None:
         return around.allowed(plan.named)

@@ -34,10 +34,10 @@ from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.ui.library.library_plan import AskFunction, SessionPlan
 
-LONGEST_NAME = 40
+LONGEST_PROGRAM_NAME = 40
 """Characters of the name of a program, which stands in every note to the model."""
 
-_NAME = re.compile(rf"(?=.{{1,{LONGEST_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
+_NAME = re.compile(rf"(?=.{{1,{LONGEST_PROGRAM_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
 
 
 class PromptFailed(HoldfastError):
@@ -76,8 +76,8 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
         raise UsageError(f"Argument ask={ask!r} cannot be called. Pass a function that takes a question.")
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"Argument name={name[:LONGEST_NAME]!r} cannot be the name of a program (expected up to "
-            f"{LONGEST_NAME} letters, digits, spaces, and any of . _ ' -). Pass the name that the model shall read."
+            f"Argument name={name[:LONGEST_PROGRAM_NAME]!r} cannot be the name of a program (expected up to "
+            f"{LONGEST_PROGRAM_NAME} letters, digits, spaces, and any of . _ ' -). Pass the name that the model shall read."
         )
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():

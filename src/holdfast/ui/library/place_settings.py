@@ -7,9 +7,10 @@ user's own obeys what every session there obeys: their rules, approvals, MCP ser
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -25,14 +26,18 @@ from holdfast.ui.library.library_plan import SessionPlan
 
 if TYPE_CHECKING:
     from holdfast.host.plugins.contributions import PluginSlashCommand
+    from holdfast.tools.mcp.connections import McpSettings
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
+
+_ASK_NEW_SERVERS = "holdfast.ui.startup.mcp_servers:lists_of_new_servers"
+"""What asks servers for tools that are not known yet."""
 
 
 def _nothing() -> dict[str, PluginSlashCommand]:
     return {}
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class PlaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the session has beside what the program gave it.
 
     `project` has the rules and approvals, `remote` are tools of MCP servers and plug-ins, `tools` returns the names
@@ -61,14 +66,14 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         return names if project is None else frozenset(name for name in names if not project.rules.never_run(name))
 
 
-def standing_alone(environ: Mapping[str, str]) -> Surroundings:
-    """Return the surroundings of a session in a folder of the author's."""
+def standing_alone(environ: Mapping[str, str]) -> PlaceSettings:
+    """Return the settings of a session in a folder of the author's."""
     from holdfast.config.settings import configure_tools
 
     places = homes(environ)
     config = read_config(places.config)
     providers = known_providers(config.providers, config.models)
-    return Surroundings(
+    return PlaceSettings(
         environ=environ,
         config=config,
         providers=providers,
@@ -80,8 +85,8 @@ def standing_alone(environ: Mapping[str, str]) -> Surroundings:
 
 async def among_the_users_own(
     plan: SessionPlan, cwd: Path, environ: Mapping[str, str], resumed: SessionSummary | None
-) -> Surroundings:
-    """Return the surroundings of a session of the user's: what a run of holdfast in that folder has.
+) -> PlaceSettings:
+    """Return the settings of a session of the user's: what a run of holdfast in that folder has.
 
     What a run would tell the user, such as a plug-in that is not in use, is a Python warning. MCP servers whose tools
     are not known yet are asked; nothing is open or held while that lasts.
@@ -96,12 +101,8 @@ async def among_the_users_own(
     for notice in filter(None, (*options.notices, options.unread)):
         warnings.warn(notice, stacklevel=2)
     if options.mcp is not None and resumed is None and plan.named is None:
-        from holdfast.tools.mcp.discovery import ask_servers, unknown_servers
-        from holdfast.ui.startup.mcp_servers import HEADLESS_WAIT
-
-        if (new := unknown_servers(options.mcp)).servers:
-            await ask_servers(new, cwd=cwd, within=HEADLESS_WAIT)
-    return Surroundings(
+        await cast("Callable[[McpSettings, Path], Awaitable[None]]", resolve_name(_ASK_NEW_SERVERS))(options.mcp, cwd)
+    return PlaceSettings(
         environ=environ,
         config=options.config,
         providers=options.providers,
