@@ -44,6 +44,20 @@ def printable(text: str) -> str:
     return _SEQUENCE.sub("", text)
 
 
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception of others' code, which may fail to say it."""
+    try:
+        return valid_unicode(str(error))
+    except Exception:  # noqa: BLE001 - code of a tool or a plug-in
+        return "its text cannot be read"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the text of an exception of others' code."""
+    text = text_of(error)
+    return f"{type(error).__name__}: {text}" if text.strip(" .") else type(error).__name__
+
+
 def literal(text: str) -> str:
     r"""Return `text` with everything a terminal acts on written out (`\x1b`), so that nothing is hidden."""
     return _CHARACTER.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

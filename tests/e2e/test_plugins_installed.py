@@ -115,3 +115,31 @@ def test_its_slash_command_answers_in_plain_mode(shop: World) -> None:
         assert terminal.wait() == 0
     (titled,) = (each for each in shop.entries() if isinstance(each, Titled))
     assert titled.title == "Shop on Friday"
+
+
+NOISY = """
+print("words of an import")
+from holdfast.testing.toolbox import FunctionTool
+from holdfast.tools.tool import ToolOutput
+holdfast_plugin = 1
+async def run(values, context):
+    print("words of a tool")
+    return ToolOutput(text="done")
+tools = [FunctionTool("noisy", "read", run, description="d", parameters={"type": "object"})]
+"""
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_what_it_prints_is_no_output_of_a_run(one_world: World, output: str) -> None:
+    (one_world.home / "plugins").mkdir()
+    (one_world.home / "plugins" / "noisy.py").write_text(NOISY)
+    one_world.script([Call("noisy", {})], [Say("The answer.")])
+    done = fresh(one_world, "-m", one_world.model, "--output-format", output, "-p", "go")
+    assert done.returncode == 0, done.stderr
+    assert "words of a" not in done.stdout
+    assert "words of an import\n" in done.stderr
+    assert "words of a tool\n" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines
+    for line in lines:
+        assert line == "The answer." if output == "text" else json.loads(line)

@@ -39,6 +39,7 @@ from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
+from holdfast.text import error_text
 from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
@@ -263,7 +264,7 @@ class SessionHost:
     def _refuse(self, submission: c.Submission, error: BaseException) -> None:
         """Tell that a command failed: that it had no effect, or that its work failed later."""
         refused = submission.fail(error)
-        message = str(error) if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, HoldfastError) else error_text(error)
         fault = error.fault if isinstance(error, HoldfastError) else "bug"
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))

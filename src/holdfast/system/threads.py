@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
+from holdfast.text import error_text
+
 T = TypeVar("T")
 
 
@@ -32,7 +34,7 @@ async def in_daemon(work: Callable[[], T]) -> T:
             is_accepted = isinstance(error, Exception) and not isinstance(
                 error, StopIteration
             )  # the types call_soon_threadsafe accepts
-            failed = error if is_accepted else RuntimeError(f"{type(error).__name__}: {error}")
+            failed = error if is_accepted else RuntimeError(error_text(error))
             set_outcome = functools.partial(future.set_exception, failed)
         else:
             set_outcome = functools.partial(future.set_result, result)

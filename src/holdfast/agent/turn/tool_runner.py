@@ -26,7 +26,7 @@ from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import in_daemon
-from holdfast.text import valid_unicode
+from holdfast.text import error_text, valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval.decision import Allow, Ask, Deny, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
@@ -121,7 +121,7 @@ class Calls:
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
+            text = f"Tool {call.name!r} failed before it started: {error_text(error)}. Nothing was done."
         ended = self._repeated.outcome_of(call.id, "failed", text)
         self._journal.append(ended)
         await self._steps.follow_up(ended)
@@ -282,7 +282,7 @@ class Calls:
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed while it ran: {_described(error)}. Its effect is unknown."
+            text = f"Tool {call.name!r} failed while it ran: {error_text(error)}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
@@ -392,11 +392,3 @@ class Calls:
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
     """Return the tasks that have not ended after `seconds`."""
     return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks
-
-
-def _described(error: BaseException) -> str:
-    """Return the type and the text of an exception of a tool, which may fail to say it."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - code of a tool
-        return f"{type(error).__name__} (its text cannot be read)"

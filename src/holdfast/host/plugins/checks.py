@@ -16,6 +16,7 @@ from holdfast.host.plugins.contributions import (
     PluginSlashCommand,
     PluginSurface,
 )
+from holdfast.host.plugins.guarded_tool import GuardedTool
 from holdfast.host.slash_commands import SESSION_COMMANDS, SLASH_ALIASES
 from holdfast.providers.catalog.builtin_providers import PROVIDERS
 from holdfast.providers.catalog.provider import PYDANTIC_AI, Provider
@@ -107,19 +108,20 @@ def _typed(kind: type[T]) -> Callable[[object], T]:
     return check
 
 
-def _checked_tool(tool: Tool) -> Tool:
-    schema = cast("object", tool.schema)
+def _checked_tool(tool: Tool) -> GuardedTool:
+    guarded = GuardedTool(tool)
+    schema = cast("object", guarded.schema)
     if not isinstance(schema, ToolSchema):
         raise NotUsable(f"the schema of a tool is {type(schema).__name__} (expected ToolSchema)")
     if fault := schema_fault(schema):
         raise NotUsable(f"the tool {schema.name!r} {fault}")
     if canonical_name(schema.name) in ALL_TOOLS or schema.name.startswith("mcp_"):
         raise NotUsable(f"the tool {schema.name!r} has a name of holdfast's own tools (expected another name)")
-    if tool.effect not in _EFFECTS:
-        raise NotUsable(f"the tool {schema.name!r} has the effect {tool.effect!r} (expected {', '.join(_EFFECTS)})")
+    if guarded.effect not in _EFFECTS:
+        raise NotUsable(f"the tool {schema.name!r} has the effect {guarded.effect!r} (expected {', '.join(_EFFECTS)})")
     if not callable(tool.plan):
         raise NotUsable(f"the tool {schema.name!r} has no function `plan`")
-    return tool
+    return guarded
 
 
 def _checked_format(form: Format) -> Format:

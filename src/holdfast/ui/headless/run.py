@@ -65,7 +65,16 @@ LAST_WORDS = 1.0
 
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
-    """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
+    """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start.
+
+    Standard output gets the run's output alone: what a tool or a plug-in prints goes to standard error.
+    """
+    stdout = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        return _main(arguments, environ, stdout)
+
+
+def _main(arguments: Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
     places = homes(environ)
     user_config = read_config(places.config)
@@ -82,7 +91,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, notify=debug_log_note) as log:
-            return _run(options, session, prompt, log)
+            return _run(options, session, prompt, log, stdout)
     finally:
         session.store.close()
         if arguments.no_session and not delete_temporary(folder := options.catalog.folder(session.id)):
@@ -157,7 +166,7 @@ def _reads_lines(arguments: Arguments) -> bool:
     return True
 
 
-def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None) -> int:
+def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None, stdout: TextIO) -> int:
     """Run one turn, or if `prompt` is None one for each line of standard input, and return the exit code.
 
     It returns after the reader has received all output; a stopped turn does not wait for that.
@@ -177,7 +186,7 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     def begin(opened: Opened) -> None:
         output.begin(opened_of(opened, session, options))
 
-    output = _output(options.arguments.output_format, on_reader_closed)
+    output = _output(options.arguments.output_format, stdout, on_reader_closed)
     patience: float | None = LAST_WORDS
     try:
         with runner:
@@ -291,12 +300,12 @@ def opened_of(opened: Opened, session: OpenSession, options: RunOptions) -> RunO
     )
 
 
-def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:
+def _output(kind: str, stdout: TextIO, on_closed: Callable[[str], None]) -> OutputFormat:
     if kind == "text":
-        return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
+        return TextOutput(stdout, sys.stderr, on_closed=on_closed)
     from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 
-    return (JsonOutput if kind == "json" else StreamJsonOutput)(sys.stdout, on_closed=on_closed)
+    return (JsonOutput if kind == "json" else StreamJsonOutput)(stdout, on_closed=on_closed)
 
 
 def _prompt(words: str, stdin: TextIO) -> str:

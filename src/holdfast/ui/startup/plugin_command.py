@@ -7,6 +7,7 @@ from typing import cast
 
 from holdfast.errors import ConfigInvalid, HoldfastError, ToolFailed
 from holdfast.system.user_directories import homes
+from holdfast.text import error_text
 
 
 def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]], int] | None:
@@ -34,9 +35,7 @@ def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]
         except HoldfastError:
             raise
         except Exception as error:  # the boundary of plug-ins
-            raise ToolFailed(
-                f"Command {name!r} of a plug-in failed: {type(error).__name__}: {error}. Fix the plug-in."
-            ) from error
+            raise ToolFailed(f"Command {name!r} of a plug-in failed: {error_text(error)}. Fix the plug-in.") from error
         if not isinstance(code, int) or code not in range(256):
             raise ToolFailed(f"Command {name!r} of a plug-in returned {code!r} (expected an exit code, 0 to 255).")
         return code

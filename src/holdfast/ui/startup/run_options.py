@@ -121,9 +121,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         prepare(toolbox, self.config, self.environ)
         toolbox.may_ask(self.mcp)
         if self.plugins is not None:
-            from holdfast.host.plugins.guarded_tool import GuardedTool
-
-            toolbox.add_tools({name: GuardedTool(tool) for name, tool in self.plugins.tools.items()})
+            toolbox.add_tools(self.plugins.tools)
 
     @property
     def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
