@@ -31,6 +31,7 @@ from source_tree import (
 
 # Where everything may be caught, and what is done with it. Nowhere else.
 BROAD_EXCEPTS = {
+    "text.py": "the text of an exception of others' code, which is code of others too",
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
