@@ -75,7 +75,7 @@ Judgement = Decision | OtherArguments
 BeforeCall = Callable[[PlannedCall], Judgement | Awaitable[Judgement]]
 """`before_call`: judges a planned call, and may write what must be durable before `call-started`.
 
-With `OtherArguments` the call is planned anew, and all steps are asked about that plan, the rules last again; what it
+With `OtherArguments` the call is planned again, and all steps are asked about that plan, the rules last again; what it
 runs with is in its `call-started`.
 
 `Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,

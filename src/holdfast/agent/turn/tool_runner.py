@@ -155,9 +155,9 @@ class Calls:
         return call.name if tool is None else tool.schema.name
 
     async def _judged(self, planned: Judged, tool: Tool | None) -> Judged | None:
-        """Return the plan with the decision about it, planned anew as often as a step gives other arguments.
+        """Return the plan with the decision about it, planned again as often as a step gives other arguments.
 
-        None if it could not be planned anew: its outcome is journalled here.
+        None if it could not be planned again: its outcome is journalled here.
         """
         for _ in range(MOST_CHANGES + 1):
             decision = await self._steps.judge(self._planned(planned))

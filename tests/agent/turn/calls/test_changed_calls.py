@@ -1,4 +1,4 @@
-"""A step before a call may give it other arguments: planned, judged and journalled anew, and told to the model."""
+"""A step before a call may give it other arguments: planned, judged and journalled again, and told to the model."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class CallSteps:
         self._one_at_a_time = asyncio.Lock()  # what one has said behind a call, the next need not say again
 
     async def judge(self, planned: PlannedCall) -> Judgement:
-        """Return the decision of all steps: the first `Deny` or change, else the first `Ask`, else what the last allows.
+        """Return the decision of all steps: the first `Deny` or change, else the first `Ask`, else what is allowed.
 
         Raises `TurnStopped` on a stop. A step that does not answer in time denies the call.
         """
