@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from holdfast.history import check, repair
     from holdfast.host.author_tools import tool
     from holdfast.host.commands import Answer, Continue, Prompt, Stop
-    from holdfast.host.library_session import PromptFailed, Session, open_session
     from holdfast.providers.model import (
         CallDelta,
         Model,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     )
     from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
     from holdfast.tool_calls import Image, ToolSchema
+    from holdfast.ui.library.library_session import PromptFailed, Session, open_session
 
 __version__ = "0.1.0"
 
@@ -82,7 +82,7 @@ _MODULES = {
     "holdfast.history": ("check", "repair"),
     "holdfast.host.author_tools": ("tool",),
     "holdfast.host.commands": ("Answer", "Continue", "Prompt", "Stop"),
-    "holdfast.host.library_session": ("PromptFailed", "Session", "open_session"),
+    "holdfast.ui.library.library_session": ("PromptFailed", "Session", "open_session"),
     "holdfast.questions": ("ApprovalAnswer", "Question"),
     "holdfast.providers.model": (
         *("CallDelta", "Model", "ModelFinish", "StreamEvent", "StreamFinished", "TextDelta", "ThinkingDelta"),

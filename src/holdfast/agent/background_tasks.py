@@ -255,7 +255,7 @@ class BackgroundTasks:
         stopped = f"It was stopped{by}.\n" if by else ""
         text = stopped + last_of(valid_unicode(output.text))
         seconds = round(asyncio.get_running_loop().time() - task.since, 3)
-        ended = task_ended(task.started, outcome, text, seconds)
+        ended = task_ended(task.started, outcome, text, seconds, program=self._journal.fold.program)
         self._outputs[task_id] = task.output, task.output_file
         try:
             self._journal.append(ended)
@@ -307,7 +307,7 @@ class BackgroundTasks:
                 ends.append(known)
                 continue
             traces = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
-            ends.append(settle_task(started, StopCause("crash", running), traces))
+            ends.append(settle_task(started, StopCause("crash", running), traces, program=conversation.program))
         return tuple(ends)
 
     # --- for the task tools -----------------------------------------------------------------------------------------

@@ -253,8 +253,8 @@ def _existing_directory(folder: str, session: str) -> Path:
 def settled(entries: tuple[Entry, ...], cause: StopCause) -> tuple[Entry, ...]:
     """Return the entries of a copy with an end for everything that is open in them: that runs elsewhere, or nowhere."""
     copied = fold(entries)
-    commands = (settle_command(shell.started, cause) for shell in copied.open_shells)
-    tasks = (settle_task(task.started, cause) for task in copied.open_tasks)
+    commands = (settle_command(shell.started, cause, program=copied.program) for shell in copied.open_shells)
+    tasks = (settle_task(task.started, cause, program=copied.program) for task in copied.open_tasks)
     return (*entries, *settle(copied, cause), *commands, *tasks)
 
 

@@ -179,6 +179,16 @@ class LocalToolbox:
             vars(self).pop("_tools", None)  # made again when the next one is called
         return (*local, *now)
 
+    def _redeclare_servers(self) -> None:
+        """Declare the current tools of MCP servers in place of those that were declared."""
+        if self._mcp is None:
+            return
+        now = self._servers.redeclare(self._remote)
+        if now != self._remote:
+            local = tuple(each for each in self.schemas if each not in self._remote)
+            self._remote, self.schemas = now, (*local, *now)
+            vars(self).pop("_tools", None)  # made again when the next one is called
+
     def _present(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return the tools without those of plug-ins that are gone; those that changed are declared as they are now."""
         if not self._foreign:

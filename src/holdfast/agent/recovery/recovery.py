@@ -138,7 +138,9 @@ class Recovery:
         conversation = self._journal.conversation
         entries: list[e.Entry] = []
         if self._unreported:
-            note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
+            note = (
+                f"[Note from {conversation.program}: part of this session's record was damaged and could not be read.]"
+            )
             entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))

@@ -76,7 +76,7 @@ def settle(
     `cut_calls` names the calls of an unfinished response. Folding the result leaves nothing open. If nothing is open,
     the result is empty.
     """
-    known = known or Evidence()
+    known, program = known or Evidence(), conversation.program
     entries: list[Entry] = []
     streaming = conversation.streaming
     text = "" if streaming is None else _text_of_cut(streaming.text, stop_cause)
@@ -93,7 +93,8 @@ def settle(
         )
     tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
     entries.extend(
-        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, ""), program=program)
+        for call in conversation.open_calls
     )
     if conversation.open_turn is not None:
         entries.append(
@@ -102,7 +103,9 @@ def settle(
                 reason=model_notices.REASONS[stop_cause.cause],
                 cause=stop_cause.cause,
                 detail=stop_cause.detail,
-                note=model_notices.turn_note(stop_cause.cause, stop_cause.detail, cut_calls=cut_calls, was_cut=was_cut),
+                note=model_notices.turn_note(
+                    stop_cause.cause, stop_cause.detail, cut_calls=cut_calls, was_cut=was_cut, program=program
+                ),
             )
         )
     return tuple(entries)
@@ -118,15 +121,20 @@ def _text_of_cut(text: str, stop_cause: StopCause) -> str:
     return cap(text, KEPT_OF_FLOOD) if is_flood else text
 
 
-def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:
+def settle_command(
+    started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None, *, program: str = model_notices.HOLDFAST
+) -> ShellEnded:
     """Return the end of a user command that was not journalled; `left` is what the command left behind."""
     printed = valid_unicode(traces.output.text) if traces else ""
     seconds = traces.seconds if traces else 0.0
     if traces is not None and not traces.output.interrupted:
-        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed, program=program)
         return command_ended(started, "ok" if traces.output.ok else "failed", text, seconds)
     return command_ended(
-        started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
+        started,
+        "interrupted",
+        model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed, program=program),
+        seconds,
     )
 
 
@@ -136,23 +144,23 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str, program: str) -> CallEnded:
     """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
     call_id = call.part.id
     if call_id in known.ended:
         return known.ended[call_id]
     if task:
-        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
+        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task, program=program)
         return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=known.seconds.get(call_id, 0.0))
     if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
         from holdfast.tools.arguments.tolerant_tool import canonical_name
 
         if canonical_name(call.part.name) == "ask_user":
-            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
+            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail, program=program)
             return CallEnded(call=call_id, outcome="not_started", text=text)
     if call.started is None and not known.gap:
         text = model_notices.not_started(
-            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None
+            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None, program=program
         )
         return CallEnded(call=call_id, outcome="not_started", text=text)
     traces = known.traces.get(call_id)
@@ -160,7 +168,7 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     seconds = known.seconds.get(call_id, traces.seconds if traces else 0.0)
     printed = valid_unicode(traces.output.text) if traces else ""
     if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
-        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed, program=program)
         return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
     file_checks = known.file_checks.get(call_id, ())
     if known.gap:
@@ -174,6 +182,7 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             remote=remote,
             input_request=waits,
             only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
+            program=program,
         )
     snapshots = known.snapshots.get(call_id, ())
     return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots)

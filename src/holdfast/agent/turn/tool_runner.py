@@ -333,7 +333,12 @@ class Calls:
         if output.interrupted and stop_cause is not None:
             reads = only_reads(call.name, plan.effect, plan.remote)
             text = model_notices.interrupted(
-                stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote, only_reads=reads
+                stop_cause.cause,
+                stop_cause.detail,
+                printed=text,
+                remote=plan.remote,
+                only_reads=reads,
+                program=self._journal.fold.program,
             )
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):

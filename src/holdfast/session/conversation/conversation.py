@@ -109,11 +109,15 @@ class OpenCall(msgspec.Struct, frozen=True):
             case e.CallAnswered():
                 return msgspec.structs.replace(self, input_request=None)
 
-    def unsettled(self, cause: e.Cause) -> Result:
+    def unsettled(self, cause: e.Cause, program: str) -> Result:
         """Return the result shown while the journal has no outcome for this call."""
         if self.started is None:
-            return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(cause))
-        text = model_notices.interrupted(cause, remote=self.started.remote, input_request=self.input_request)
+            return Result(
+                self.part.id, self.part.name, "not_started", model_notices.not_started(cause, program=program)
+            )
+        text = model_notices.interrupted(
+            cause, remote=self.started.remote, input_request=self.input_request, program=program
+        )
         return Result(self.part.id, self.part.name, "interrupted", text)
 
     def lost(self) -> Result:
@@ -280,6 +284,11 @@ class Conversation(msgspec.Struct, frozen=True):
     def is_open(self) -> bool:
         """Return whether a turn, a request or a call has no end yet."""
         return self.open_turn is not None or self.streaming is not None or bool(self.open_calls)
+
+    @property
+    def program(self) -> str:
+        """Return what notices to the model call the program that runs the session."""
+        return self.opened.program if self.opened else model_notices.HOLDFAST
 
     @property
     def system(self) -> str:

@@ -78,6 +78,11 @@ class Fold:
         return self._builder.calls.get(call) is not None
 
     @property
+    def program(self) -> str:
+        """Return what notices to the model call the program that runs the session."""
+        return self._builder.program
+
+    @property
     def steps(self) -> tuple[int, ...]:
         return self._builder.steps
 
@@ -137,6 +142,7 @@ class Fold:
             case e.SessionOpened():
                 if self._opened is None:
                     self._opened, self._model, self._chosen = entry, entry.model, entry.model
+                    self._builder.program = entry.program
                     self._unsign()
                     for file in entry.instructions:
                         self._see_file(file.path, (file,))
@@ -366,7 +372,11 @@ class Fold:
     def _outcome(self, entry: e.CallEnded | e.CallLate) -> None:
         if isinstance(entry, e.CallLate) or not self._builder.ended(entry):
             if (name := self._builder.calls.get(entry.call)) is not None:
-                self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
+                self._note(
+                    model_notices.late(name, entry.outcome, entry.text, program=self.program),
+                    lasts=True,
+                    call=entry.call,
+                )
         else:
             for seen in entry.snapshots:
                 self._see_file(seen.path, (seen,))

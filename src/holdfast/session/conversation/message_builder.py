@@ -29,6 +29,7 @@ from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.journal.entries import CallEnded, Cause, Compacted, Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
+from holdfast.session.model_notices import HOLDFAST
 from holdfast.tool_calls import Image
 
 
@@ -44,6 +45,7 @@ class MessageBuilder:
         self.cut: c.ActiveCompaction | None = None
         # The step of each response, and the compaction in effect then.
         self._answers: list[tuple[int, c.ActiveCompaction | None]] = []
+        self.program = HOLDFAST  # its name in provisional results
         self._cuts = False  # whether there ever was a compaction
 
     def copy(self) -> MessageBuilder:
@@ -51,6 +53,7 @@ class MessageBuilder:
         other = MessageBuilder()
         other.closed, other.content = self.closed.copy(), self.content.copy()
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
+        other.program = self.program
         other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
         return other
 
@@ -200,7 +203,9 @@ class MessageBuilder:
         last = self.closed[-1] if self.closed else None
         if not isinstance(last, c.AssistantMessage):
             return ()
-        return tuple(self.results.get(part.id) or self.open[part.id].unsettled(cause) for part in last.calls)
+        return tuple(
+            self.results.get(part.id) or self.open[part.id].unsettled(cause, self.program) for part in last.calls
+        )
 
 
 def replace_results(message: c.ConversationMessage, outputs: Mapping[str, str]) -> c.ConversationMessage:

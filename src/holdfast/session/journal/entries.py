@@ -67,7 +67,8 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
 
     `facts`, if any, open the first user message of every request: the folder, the machine, the day and the text of the
     `instructions` files, as they were then. In older journals they are part of `system`.
-    `repository` are names by which the folder's git repository can be recognized elsewhere.
+    `repository` are names by which the folder's git repository can be recognized elsewhere. `program` is what notes to
+    the model call the program that runs the session.
     """
 
     session: str
@@ -82,6 +83,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     instructions: tuple[FileSeen, ...] = ()
     facts: str = ""
     repository: tuple[str, ...] = ()
+    program: str = "holdfast"
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):

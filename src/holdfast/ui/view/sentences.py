@@ -325,7 +325,7 @@ def _server(entry: _Server) -> Iterator[Sentence]:
         case e.CallAnswered(answers=answers):
             yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
         case e.ToolsChanged(note=note):
-            yield Sentence("session", note.removeprefix("[Note from holdfast: ").removesuffix("]"))
+            yield Sentence("session", note[note.find(": ") + 2 :].removesuffix("]"))
         case e.ServerFailed(server=server, reason=reason, tools=tools):
             lost = f" Its {count_noun(len(tools), 'tool')} cannot be called now." if tools else ""
             why = " ".join(reason.split()).rstrip(".")

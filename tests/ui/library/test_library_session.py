@@ -111,7 +111,9 @@ def test_a_session_of_the_user_is_resumed_by_the_beginning_of_its_id(provider: S
         ({"tools": [3]}, "Tool 3 cannot be used: it is int"),
         ({"tools": ["reed"]}, "Tool 'reed' is unknown"),
         ({"session": ""}, "session= is empty"),
-        ({"name": " "}, "name= is empty"),
+        ({"name": " "}, "name=' ' cannot be the name of a program"),
+        ({"name": "a]: b"}, "name='a]: b' cannot be"),
+        ({"name": "n" * 41}, "expected up to 40 letters"),
         ({"ask": "yes"}, "ask='yes' cannot be called"),
     ],
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 import threading
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -26,12 +27,17 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.author_toolbox import split_tools
-from holdfast.host.library_plan import AskFunction, SessionPlan
 from holdfast.host.session_host import SessionHost
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
+from holdfast.ui.library.library_plan import AskFunction, SessionPlan
+
+LONGEST_PROGRAM_NAME = 40
+"""Characters of the name of a program, which stands in every note to the model."""
+
+_NAME = re.compile(rf"(?=.{{1,{LONGEST_PROGRAM_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
 
 
 class PromptFailed(HoldfastError):
@@ -68,8 +74,11 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
         raise UsageError(f"Mode {mode!r} is unknown (expected one of {', '.join(typing.get_args(Mode))}).")
     if ask is not None and not callable(ask):
         raise UsageError(f"Argument ask={ask!r} cannot be called. Pass a function that takes a question.")
-    if not name.strip():
-        raise UsageError("Argument name= is empty. Pass the name of your program, as the model shall read it.")
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"Argument name={name[:LONGEST_PROGRAM_NAME]!r} cannot be the name of a program (expected up to "
+            f"{LONGEST_PROGRAM_NAME} letters, digits, spaces, and any of . _ ' -). Pass the name that the model shall read."
+        )
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():
             raise UsageError(f"Argument {argument}= is empty. Name a session, or leave it out.")
@@ -107,12 +116,12 @@ class Session:
 
     async def __aenter__(self) -> Self:
         """Open the session: it is journalled and its lease is held from here on."""
-        from holdfast.host.library_opening import opened_host
+        from holdfast.ui.library.library_opening import opened_host
 
         if self._host is not None:
             raise UsageError("Session is open already. Call open_session again for another one.")
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._host, self._close = opened_host(self._plan)
+        self._host, self._close = await opened_host(self._plan)
         self._host.listen(self._on_event)
         return self
 

@@ -1,4 +1,4 @@
-"""Opens the host of a program's session: its store, its tools, and its agent with the user's keys and limits."""
+"""Opens the host of a program's session: its store, its tools, and its agent, with the settings of its place."""
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ from holdfast.agent.context.system_prompt import folder_facts, system_prompt
 from holdfast.agent.events import Event
 from holdfast.agent.sessions import session_folder
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
-from holdfast.config.settings import configure_tools, provider_limits, read_config
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.host.author_toolbox import AuthorToolbox
 from holdfast.host.hosted_session import RULES_OF, HostedSession
-from holdfast.host.library_plan import SessionPlan
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
-from holdfast.providers.credentials.provider_keys import KeyFile, endpoint_with_key, keys_in_use
 from holdfast.providers.model import Model
-from holdfast.providers.registry import ModelEndpoint, known_providers
-from holdfast.session.catalog import Catalog
+from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.session.journal.store import Reading
 from holdfast.session.storage.sqlite_store import SqliteStore
@@ -33,71 +29,76 @@ from holdfast.system.git import repository_names
 from holdfast.system.threads import in_daemon
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
+from holdfast.tools.tool_choice import chosen_tools
+from holdfast.ui.library.library_plan import SessionPlan
+from holdfast.ui.library.place_settings import PlaceSettings, among_the_users_own, standing_alone
 
 
-def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
+async def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
     """Return the host of the session, and what closes its store.
 
     Raises `ModelUnusable`, `SessionBusy`, `SessionUnknown`, `UsageError` or `StorageFailed`: then nothing is held.
     """
-    environ = os.environ
-    places = homes(environ)
-    config = read_config(places.config)
-    providers = known_providers(config.providers, config.models)
-    keys = keys_in_use(environ, providers, KeyFile(places.keys).usable()[0])
-    limits = provider_limits(config, providers)
-
-    def endpoint(model: str) -> ModelEndpoint:
-        return endpoint_with_key(model, environ, providers, keys)
-
-    async def connect_model(model: str) -> Model:
-        return await connect(await in_daemon(lambda: endpoint(model)), limits.of(model))
-
-    endpoint(plan.model)  # before anything is made
     if not plan.cwd.is_dir():
         raise UsageError(f"Folder cwd={str(plan.cwd)!r} does not exist. Create it, or pass another one.")
-    catalog = Catalog(places.sessions)
+    catalog = Catalog(homes(os.environ).sessions)
+    resumed: SessionSummary | None = None
     if plan.folder is not None:
-        folder = plan.folder
+        folder, around = plan.folder, standing_alone(os.environ)
     else:
-        folder = catalog.folder(catalog.find(plan.resume).id if plan.resume else catalog.new_id())
+        resumed = catalog.find(plan.resume) if plan.resume else None
+        folder = catalog.folder(catalog.new_id() if resumed is None else resumed.id)
+        place = plan.cwd if resumed is None or not resumed.cwd else Path(resumed.cwd)
+        around = await among_the_users_own(plan, place, os.environ, resumed)
+    around.endpoint(plan.model)  # before anything is made
     store = _store(folder)
     try:
-        toolbox, reading, session, cwd = _prepared(plan, folder, store)
-        configure_tools(toolbox, config)
-        if plan.folder is None and not plan.resume and isinstance(opened := reading.records[0].entry, SessionOpened):
+        toolbox, reading, session, cwd = _prepared(plan, folder, store, around)
+        around.prepare(toolbox)
+        if plan.folder is None and resumed is None and isinstance(opened := reading.records[0].entry, SessionOpened):
             catalog.note(opened)
-
-        def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
-            agent = Agent(
-                store=store,
-                toolbox=toolbox,
-                connect=connect_model,
-                mode=plan.mode,
-                emit=emit,
-                ask=ask,
-                limits=limits,
-                context=config.context,
-                reading=reading,
-                providers=providers,
-                defaults=config.model_settings,
-            )
-            agent.use_model(plan.model)
-            return agent
-
         hosted = HostedSession(
             id=session,
             cwd=cwd,
             toolbox=toolbox,
             reading=reading,
             tools=tuple(each.name for each in toolbox.schemas),
-            usable=endpoint,
+            usable=around.endpoint,
+            server_prompts=around.server_prompts,
+            slash_commands=around.slash_commands,
         )
         rules = msgspec.structs.replace(RULES_OF["library"], asks_user=plan.ask is not None)
-        return SessionHost(hosted, rules, new_agent=new_agent), store.close
+        return SessionHost(hosted, rules, new_agent=_agents(plan, store, toolbox, reading, around)), store.close
     except BaseException:
         store.close()
         raise
+
+
+def _agents(
+    plan: SessionPlan, store: SqliteStore, toolbox: AuthorToolbox, reading: Reading, around: PlaceSettings
+) -> Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent]:
+    async def connect_model(model: str) -> Model:
+        return await connect(await in_daemon(lambda: around.endpoint(model)), around.limits.of(model))
+
+    def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
+        agent = Agent(
+            store=store,
+            toolbox=toolbox,
+            connect=connect_model,
+            mode=plan.mode,
+            emit=emit,
+            ask=ask,
+            limits=around.limits,
+            context=around.config.context,
+            project=around.project,
+            reading=reading,
+            providers=around.providers,
+            defaults=around.config.model_settings,
+        )
+        agent.use_model(plan.model)
+        return agent
+
+    return new_agent
 
 
 def _store(folder: Path) -> SqliteStore:
@@ -109,7 +110,9 @@ def _store(folder: Path) -> SqliteStore:
         return SqliteStore.create(folder)
 
 
-def _prepared(plan: SessionPlan, folder: Path, store: SqliteStore) -> tuple[AuthorToolbox, Reading, str, Path]:
+def _prepared(
+    plan: SessionPlan, folder: Path, store: SqliteStore, around: PlaceSettings
+) -> tuple[AuthorToolbox, Reading, str, Path]:
     """Return the tools, the journal, the id and the folder of the session. Its first entry is written if it has none.
 
     A session that exists works on in its own folder.
@@ -124,7 +127,14 @@ def _prepared(plan: SessionPlan, folder: Path, store: SqliteStore) -> tuple[Auth
             f"Session {folder.name!r} works in {str(cwd)!r}, but cwd={str(plan.cwd)!r} was given. Leave out cwd=, or "
             "open another session."
         )
-    toolbox = AuthorToolbox(cwd, folder, named=plan.named, authored=plan.authored, model=plan.model)
+    toolbox = AuthorToolbox(
+        cwd,
+        folder,
+        named=_names(plan, around),
+        authored=plan.authored,
+        remote=around.remote if plan.named is None else (),  # a program that names its tools has no other
+        works_in_folder=plan.named is None or bool(plan.named),
+    )
     if opened is None:
         opened = _first_entry(plan, folder.name, toolbox)
         store.append([opened], expected=store.length)
@@ -132,20 +142,29 @@ def _prepared(plan: SessionPlan, folder: Path, store: SqliteStore) -> tuple[Auth
     return toolbox, reading, opened.session, cwd
 
 
+def _names(plan: SessionPlan, around: PlaceSettings) -> frozenset[str]:
+    """Return the names of holdfast's own tools in the session: those that the program named, or those that suit."""
+    if plan.named is not None:
+        return around.allowed(plan.named)
+    return frozenset(chosen_tools(plan.model)) if around.tools is None else around.tools(plan.model)
+
+
 def _first_entry(plan: SessionPlan, session: str, toolbox: AuthorToolbox) -> SessionOpened:
     if valid_unicode(str(plan.cwd)) != str(plan.cwd):
         raise UsageError(f"Folder cwd={str(plan.cwd)!r} cannot be used: its name is not valid UTF-8. Rename it.")
     files = toolbox.instructions()
     today = dt.datetime.now().astimezone().date().isoformat()
-    facts = folder_facts(plan.cwd, today=today, instructions=files) if toolbox.works_in_folder else ""
+    works_here = toolbox.works_in_folder
+    facts = folder_facts(plan.cwd, today=today, instructions=files, program=plan.name) if works_here else ""
     return SessionOpened(
         session=valid_unicode(session),
         cwd=str(plan.cwd),
         model=plan.model,
-        system=valid_unicode(system_prompt(plan.system)),
+        system=valid_unicode(system_prompt(plan.system, program=plan.name)),
         tools=toolbox.schemas,
         version=__version__,
         instructions=tuple(each.snapshot for each in files),
         facts=facts,
-        repository=repository_names(plan.cwd) if toolbox.works_in_folder else (),
+        program=plan.name,
+        repository=repository_names(plan.cwd) if works_here else (),
     )
