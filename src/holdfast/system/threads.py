@@ -13,6 +13,29 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+class ForeignExit(Exception):
+    """Stands for an exception that must not travel as it is: in a task it would end the loop, such as `SystemExit`.
+
+    `error` is the exception. Its text is not read: that is code of others, which may fail too.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+def described(error: BaseException) -> str:
+    """Return the type and the text of an exception of others, which may have none, or fail to say it."""
+    if isinstance(error, ForeignExit):
+        error = error.error
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 - code of others
+        return f"{name} (its text cannot be read)"
+    return f"{name}: {text}" if text.strip() else name
+
+
 async def in_daemon(work: Callable[[], T]) -> T:
     """Run `work` on a daemon thread and return its result or raise its exception. A cancellation does not wait.
 
@@ -32,7 +55,7 @@ async def in_daemon(work: Callable[[], T]) -> T:
             is_accepted = isinstance(error, Exception) and not isinstance(
                 error, StopIteration
             )  # the types call_soon_threadsafe accepts
-            failed = error if is_accepted else RuntimeError(f"{type(error).__name__}: {error}")
+            failed = error if is_accepted else ForeignExit(error)
             set_outcome = functools.partial(future.set_exception, failed)
         else:
             set_outcome = functools.partial(future.set_result, result)
