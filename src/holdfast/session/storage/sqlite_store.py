@@ -60,21 +60,23 @@ class SqliteStore:
             raise
 
     @classmethod
-    def create(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+    def create(cls, folder: str | Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
         """Return the empty journal of a new session; `folder` may exist if it holds none.
 
         Raises `StateError` if it does, `SessionBusy`, or `StorageFailed`.
         """
+        folder = Path(folder)
         with database.naming(folder / DATABASE):
             lease = _claimed(folder)
         return cls._leased(folder, lease, now, create=True)
 
     @classmethod
-    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+    def open(cls, folder: str | Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
         """Return the journal in `folder`. Damage is salvaged, and `read` reports it.
 
         Raises `SessionUnknown`, `SessionBusy`, `StateError` if a newer holdfast wrote it, or `StorageFailed`.
         """
+        folder = Path(folder)
         _present(folder)
         with database.naming(folder / DATABASE):
             lease = Lease.take(folder)
@@ -250,12 +252,13 @@ def _claimed(folder: Path) -> Lease:
             time.sleep(0.001)
 
 
-def read_copy(folder: Path) -> Reading:
+def read_copy(folder: str | Path) -> Reading:
     """Return the content of the session in `folder` without the lease: from a private copy, unless it is at rest.
 
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
     """
+    folder = Path(folder)
     rows, findings = _copied(folder)
     reading = verify_rows(rows, Blobs(folder / BLOBS))
     records = reading.records

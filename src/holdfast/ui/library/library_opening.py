@@ -103,7 +103,6 @@ def _agents(
 
 def _store(folder: Path) -> SqliteStore:
     """Return the journal in the folder, which is created if there is none."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         return SqliteStore.open(folder)
     except SessionUnknown:  # there is none, or its creation was interrupted

@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import typing
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +38,10 @@ LONGEST_PROGRAM_NAME = 40
 """Characters of the name of a program, which stands in every note to the model."""
 
 _NAME = re.compile(rf"(?=.{{1,{LONGEST_PROGRAM_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
+
+
+Events = asyncio.Queue[h.HostEvent | None]
+"""Events that wait to be read; None behind the last one."""
 
 
 class PromptFailed(HoldfastError):
@@ -77,7 +81,7 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"Argument name={name[:LONGEST_PROGRAM_NAME]!r} cannot be the name of a program (expected up to "
-            f"{LONGEST_PROGRAM_NAME} letters, digits, spaces, and any of . _ ' -). Pass the name that the model shall read."
+            f"{LONGEST_PROGRAM_NAME} letters, digits, spaces, and any of . _ ' -). Pass a shorter or simpler one."
         )
     for argument, value in (("session", session), ("resume", resume)):
         if value is not None and not os.fspath(value).strip():
@@ -101,6 +105,51 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
     )
 
 
+class TextStream(AsyncIterator[str]):
+    """The text of one turn, as it comes. Left in any way before its end, it stops that turn, and nothing after it.
+
+    A generator would be closed by the event loop, later: its stop would reach what the program had sent meanwhile.
+    """
+
+    def __init__(
+        self,
+        turn: c.Submission,
+        reader: Events,
+        *,
+        leave: Callable[[c.Submission, Events], None],
+        answer: Callable[[c.CommandResult], str],
+    ) -> None:
+        self._turn, self._reader, self._leave, self._answer = turn, reader, leave, answer
+        self._is_over = False
+
+    async def __anext__(self) -> str:
+        """Return the next text."""
+        if self._is_over:
+            raise StopAsyncIteration
+        try:
+            while (event := await self._reader.get()) is not None:
+                if isinstance(event, LiveText):
+                    return event.text
+            self._end()
+            self._answer(await self._turn.ended)
+        except BaseException:
+            self._end()
+            raise
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Leave the stream."""
+        self._end()
+
+    def __del__(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._leave(self._turn, self._reader)
+
+
 class Session:
     """A session of a program. `stop` may be called from any thread, everything else on the loop that entered it."""
 
@@ -110,7 +159,7 @@ class Session:
         self._close: Callable[[], None] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._readers: list[asyncio.Queue[h.HostEvent | None]] = []
+        self._readers: list[Events] = []
         self._question_task: asyncio.Task[ApprovalAnswer] | None = None
         self._fault: BaseException | None = None  # of the author's `ask`
 
@@ -159,28 +208,25 @@ class Session:
         """Run a turn and return the model's answer. Raises `PromptFailed` if the turn ended without one."""
         return self._answer(await self.submit(c.Prompt(text)).ended)
 
-    def stream(self, text: str) -> AsyncGenerator[str]:
+    def stream(self, text: str) -> TextStream:
         """Run a turn and yield its text as it comes; raises as `prompt` does. Leaving the loop stops the turn."""
         reader = self._reader()
-        return self._streamed(self.submit(c.Prompt(text)), reader)
-
-    async def _streamed(self, turn: c.Submission, reader: asyncio.Queue[h.HostEvent | None]) -> AsyncGenerator[str]:
+        turn = self.submit(c.Prompt(text))
         turn.ended.add_done_callback(lambda _: reader.put_nowait(None))
-        try:
-            while (event := await reader.get()) is not None:
-                if isinstance(event, LiveText):
-                    yield event.text
-            self._answer(await turn.ended)
-        finally:
+        return TextStream(turn, reader, leave=self._leave, answer=self._answer)
+
+    def _leave(self, turn: c.Submission, reader: Events) -> None:
+        """Stop hearing for a stream that is left, and stop its turn if that still runs. Callable from any thread."""
+        with suppress(ValueError):  # it was left before
             self._readers.remove(reader)
-            if not turn.ended.done():
-                self.stop()
+        if not turn.ended.done():
+            self.stop()
 
     def events(self) -> AsyncGenerator[h.HostEvent]:
         """Return the events of the session from now on, until it is closed."""
         return self._heard(self._reader())
 
-    async def _heard(self, reader: asyncio.Queue[h.HostEvent | None]) -> AsyncGenerator[h.HostEvent]:
+    async def _heard(self, reader: Events) -> AsyncGenerator[h.HostEvent]:
         try:
             while (event := await reader.get()) is not None:
                 yield event
@@ -200,14 +246,14 @@ class Session:
         with suppress(RuntimeError):  # the loop has closed, so nothing runs
             loop.call_soon_threadsafe(self._host.submit, c.Stop())
 
-    def _reader(self) -> asyncio.Queue[h.HostEvent | None]:
+    def _reader(self) -> Events:
         _ = self._opened
-        reader: asyncio.Queue[h.HostEvent | None] = asyncio.Queue()
+        reader: Events = asyncio.Queue()
         self._readers.append(reader)
         return reader
 
     def _on_event(self, event: h.HostEvent) -> None:
-        for reader in self._readers:
+        for reader in tuple(self._readers):
             reader.put_nowait(event)
         if isinstance(event, h.Asked) and self._plan.ask is not None:
             question = event.question
