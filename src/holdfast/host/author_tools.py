@@ -19,8 +19,8 @@ from holdfast.errors import ToolFailed, UsageError
 from holdfast.system.threads import ForeignExit, in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
-from holdfast.tools.schema import parse_arguments, schema_of
 from holdfast.tools.returned_output import bounded_text, tool_output
+from holdfast.tools.schema import parse_arguments, schema_of
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 P = ParamSpec("P")
