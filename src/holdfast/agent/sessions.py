@@ -138,7 +138,7 @@ def resume(
             store.append(moved, expected=store.length)
             reading = store.read()
         cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
-        schemas = _declared_tools(reading, first.entry.tools) if first else ()
+        schemas = tools_declared_now(reading, first.entry.tools) if first else ()
         declared = {tool.name for tool in schemas} if first else tools() if tools is not None else None
         remote = tuple(tool for tool in schemas if not is_own(tool.name))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
@@ -215,7 +215,7 @@ def _find_first(reading: Reading) -> _First | None:
     return None
 
 
-def _declared_tools(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+def tools_declared_now(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
     """Return the tools that the session declares now."""
     changes = (record.entry.tools for record in reversed(reading.records) if isinstance(record.entry, ToolsChanged))
     return next(changes, first)

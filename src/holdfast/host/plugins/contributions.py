@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,6 +18,10 @@ from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from holdfast.host.hosted_session import HostRules
+    from holdfast.host.session_host import SessionHost
 
 PLUGIN_VERSION = 1
 """The number that `holdfast_plugin` must have."""
@@ -56,8 +62,25 @@ class PluginCommand(msgspec.Struct, frozen=True):
     main: Callable[[list[str], Mapping[str, str]], int]
 
 
-class PluginSurface(PluginCommand, frozen=True):
-    """A command that drives sessions by itself: a surface."""
+class SurfaceHosts(Protocol):
+    """What a surface of a plug-in opens sessions with: the user's own, by the user's rules, in their folder."""
+
+    def open(
+        self, rules: HostRules, *, model: str = "", resume: str = "", mode: Mode | None = None
+    ) -> AbstractAsyncContextManager[SessionHost]:
+        """Return the host of a session: a new one, or the one that `resume` names; it is closed when it is left.
+
+        The model and the mode are the user's if none is named. Raises as `holdfast.open_session` does.
+        """
+        ...
+
+
+class PluginSurface(msgspec.Struct, frozen=True):
+    """A command that drives sessions by itself: `drive` gets its words and what opens sessions."""
+
+    name: str
+    summary: str
+    drive: Callable[[list[str], SurfaceHosts], int]
 
 
 class Contributions(msgspec.Struct, frozen=True, kw_only=True):

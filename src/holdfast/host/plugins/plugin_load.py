@@ -26,7 +26,7 @@ import msgspec
 from holdfast.errors import HoldfastError
 from holdfast.history.formats.format import Format
 from holdfast.host.plugins.checks import NotUsable, check_unique, contributions_of, names_of
-from holdfast.host.plugins.contributions import Contributions, PluginCommand, PluginSlashCommand
+from holdfast.host.plugins.contributions import Contributions, PluginCommand, PluginSlashCommand, PluginSurface
 from holdfast.providers.catalog.provider import Provider
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.threads import run_within
@@ -84,7 +84,7 @@ class Plugins(msgspec.Struct, frozen=True):
         return {command.name: command for each in self.loaded for command in each.adds.slash_commands}
 
     @property
-    def commands(self) -> Mapping[str, PluginCommand]:
+    def commands(self) -> Mapping[str, PluginCommand | PluginSurface]:
         """Return their commands and surfaces by name."""
         return {command.name: command for each in self.loaded for command in (*each.adds.commands, *each.adds.surfaces)}
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from holdfast.agent.sessions import session_folder
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import SessionUnknown, UsageError
 from holdfast.host.author_toolbox import AuthorToolbox
-from holdfast.host.hosted_session import RULES_OF, HostedSession
+from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
@@ -34,22 +33,29 @@ from holdfast.ui.library.library_plan import SessionPlan
 from holdfast.ui.library.place_settings import PlaceSettings, among_the_users_own, standing_alone
 
 
-async def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
-    """Return the host of the session, and what closes its store.
+async def opened_host(
+    plan: SessionPlan, environ: Mapping[str, str], rules: HostRules
+) -> tuple[SessionHost, Callable[[], None]]:
+    """Return the host of the session, and what closes its store. `rules` are those of the surface.
 
     Raises `ModelUnusable`, `SessionBusy`, `SessionUnknown`, `UsageError` or `StorageFailed`: then nothing is held.
     """
     if not plan.cwd.is_dir():
         raise UsageError(f"Folder cwd={str(plan.cwd)!r} does not exist. Create it, or pass another one.")
-    catalog = Catalog(homes(os.environ).sessions)
+    catalog = Catalog(homes(environ).sessions)
     resumed: SessionSummary | None = None
     if plan.folder is not None:
-        folder, around = plan.folder, standing_alone(os.environ)
+        folder, around = plan.folder, standing_alone(environ)
     else:
         resumed = catalog.find(plan.resume) if plan.resume else None
         folder = catalog.folder(catalog.new_id() if resumed is None else resumed.id)
         place = plan.cwd if resumed is None or not resumed.cwd else Path(resumed.cwd)
-        around = await among_the_users_own(plan, place, os.environ, resumed)
+        around = await among_the_users_own(plan, place, environ, resumed)
+    plan = msgspec.structs.replace(
+        plan, model=plan.model or around.model, mode=plan.mode or around.config.permission_mode
+    )
+    if not plan.model:
+        raise UsageError("No model configured. Run `holdfast setup`, or name a model.")
     around.endpoint(plan.model)  # before anything is made
     store = _store(folder)
     try:
@@ -67,7 +73,6 @@ async def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None
             server_prompts=around.server_prompts,
             slash_commands=around.slash_commands,
         )
-        rules = msgspec.structs.replace(RULES_OF["library"], asks_user=plan.ask is not None)
         return SessionHost(hosted, rules, new_agent=_agents(plan, store, toolbox, reading, around)), store.close
     except BaseException:
         store.close()
@@ -85,7 +90,7 @@ def _agents(
             store=store,
             toolbox=toolbox,
             connect=connect_model,
-            mode=plan.mode,
+            mode=plan.mode or around.config.permission_mode,
             emit=emit,
             ask=ask,
             limits=around.limits,

@@ -16,15 +16,15 @@ AskFunction = Callable[[Question], "str | ApprovalAnswer | Awaitable[str | Appro
 
 
 class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is opened with, checked: nothing was opened yet."""
+    """What a session is opened with, checked: nothing was opened yet. Without model or mode, the user's are meant."""
 
     model: str
     folder: Path | None
     resume: str
     named: frozenset[str] | None
     authored: dict[str, Tool]
-    ask: AskFunction | None
-    mode: Mode
+    asks_user: bool
+    mode: Mode | None
     cwd: Path
     cwd_given: bool
     name: str

@@ -22,11 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
+import msgspec
+
 from holdfast.agent.events import LiveText
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.author_toolbox import split_tools
+from holdfast.host.hosted_session import RULES_OF
 from holdfast.host.session_host import SessionHost
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
@@ -95,13 +98,14 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
             resume=resume or "",
             named=named,
             authored=authored,
-            ask=ask,
+            asks_user=ask is not None,
             mode=mode,
             cwd=Path(cwd).absolute(),
             cwd_given=os.fspath(cwd) != ".",
             name=name,
             system=default if system is None else system,
-        )
+        ),
+        ask,
     )
 
 
@@ -153,8 +157,8 @@ class TextStream(AsyncIterator[str]):
 class Session:
     """A session of a program. `stop` may be called from any thread, everything else on the loop that entered it."""
 
-    def __init__(self, plan: SessionPlan) -> None:
-        self._plan = plan
+    def __init__(self, plan: SessionPlan, ask: AskFunction | None) -> None:
+        self._plan, self._ask = plan, ask
         self._host: SessionHost | None = None
         self._close: Callable[[], None] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -170,7 +174,9 @@ class Session:
         if self._host is not None:
             raise UsageError("Session is open already. Call open_session again for another one.")
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._host, self._close = await opened_host(self._plan)
+        self._host, self._close = await opened_host(
+            self._plan, os.environ, msgspec.structs.replace(RULES_OF["library"], asks_user=self._plan.asks_user)
+        )
         self._host.listen(self._on_event)
         return self
 
@@ -255,9 +261,9 @@ class Session:
     def _on_event(self, event: h.HostEvent) -> None:
         for reader in tuple(self._readers):
             reader.put_nowait(event)
-        if isinstance(event, h.Asked) and self._plan.ask is not None:
+        if isinstance(event, h.Asked) and self._ask is not None:
             question = event.question
-            self._question_task = asyncio.ensure_future(_answered(self._plan.ask, question))
+            self._question_task = asyncio.ensure_future(_answered(self._ask, question))
             self._question_task.add_done_callback(lambda task: self._pass_answer(question, task))
         elif isinstance(event, h.AskClosed) and self._question_task is not None:
             self._question_task.cancel()

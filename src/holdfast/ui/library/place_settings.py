@@ -46,6 +46,7 @@ class PlaceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     environ: Mapping[str, str]
     config: Config
+    model: str = ""
     providers: Providers
     keys: Keys
     limits: Limits
@@ -95,7 +96,7 @@ async def among_the_users_own(
     from holdfast.ui.startup.run_options import run_options
 
     arguments = Arguments()
-    arguments.prompt = None if plan.ask is not None else ""  # without `ask` no server can ask the user either
+    arguments.prompt = None if plan.asks_user else ""  # without a user to ask, no server can ask the user either
     user_config = read_config(homes(environ).config)
     options = run_options(arguments, environ, user_config=user_config, cwd=cwd, resumed=resumed)
     for notice in filter(None, (*options.notices, options.unread)):
@@ -105,13 +106,14 @@ async def among_the_users_own(
     return PlaceSettings(
         environ=environ,
         config=options.config,
+        model=options.model,
         providers=options.providers,
         keys=options.keys,
         limits=options.limits,
         prepare=options.prepare,
         project=options.project_of(cwd),
         remote=options.remote_schemas(),
-        tools=lambda model: options.tools_of(model, has_user=plan.ask is not None),
+        tools=lambda model: options.tools_of(model, has_user=plan.asks_user),
         server_prompts=options.prompt_commands,
         slash_commands=options.slash_commands,
     )

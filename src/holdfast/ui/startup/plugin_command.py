@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import ConfigInvalid, HoldfastError, ToolFailed
 from holdfast.system.user_directories import homes
+
+if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import SurfaceHosts
+
+_USERS_HOSTS = "holdfast.ui.library.surface_hosts:UsersHosts"
+"""What opens the sessions of a plug-in's surface."""
 
 
 def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]], int] | None:
@@ -22,6 +29,7 @@ def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]
         return None
     if not (places.plugins.is_dir() or config.plugins.use):
         return None
+    from holdfast.host.plugins.contributions import PluginSurface
     from holdfast.ui.startup.plugins_in_use import plugins_in_use
 
     command = plugins_in_use(environ, config).commands.get(name)
@@ -30,7 +38,11 @@ def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]
 
     def run(words: list[str]) -> int:
         try:
-            code = cast("object", command.main(words, environ))
+            if isinstance(command, PluginSurface):
+                hosts = cast("Callable[[Mapping[str, str]], SurfaceHosts]", resolve_name(_USERS_HOSTS))(environ)
+                code = cast("object", command.drive(words, hosts))
+            else:
+                code = cast("object", command.main(words, environ))
         except HoldfastError:
             raise
         except Exception as error:  # the boundary of plug-ins

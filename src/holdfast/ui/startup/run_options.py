@@ -135,7 +135,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         from holdfast.ui.startup.toolbox_settings import declared_tools
 
         rules = self.project_of(self.cwd).rules
-        return declared_tools(model, self.config, rules, option=self.arguments.tools, has_user=has_user)
+        return declared_tools(
+            model, self.config, rules, option=self.arguments.tools, has_user=has_user, added=self._added
+        )
 
     @property
     def fallback(self) -> str:
@@ -202,13 +204,25 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         rules = self.project_of(self.cwd).rules
         added = () if self.plugins is None else (tool.schema for tool in self.plugins.tools.values())
-        foreign = tuple(each for each in added if not rules.never_run(each.name))
+        foreign = tuple(each for each in added if self._is_wanted(each.name) and not rules.never_run(each.name))
         if self.mcp is None:
             return foreign
         from holdfast.tools.mcp.tool_declarations import session_schemas
 
         schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
         return (*foreign, *(each for each in schemas if not rules.never_run(each.name)))
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Return the names of the tools of plug-ins."""
+        return () if self.plugins is None else tuple(self.plugins.tools)
+
+    def _is_wanted(self, added: str) -> bool:
+        """Return whether a session may declare this tool of a plug-in: if tools are named, only if it is."""
+        from holdfast.ui.startup.toolbox_settings import named_tools
+
+        named = named_tools(self.arguments.tools, self.config, self._added)
+        return named is None or added in named
 
     def prompt_commands(self) -> tuple[ServerPrompt, ...]:
         """Return the commands for the prompts of MCP servers whose lists are known."""
@@ -296,7 +310,7 @@ def run_options(
     if arguments.tools is not None or config.tools is not None:
         from holdfast.ui.startup.toolbox_settings import check_tools
 
-        check_tools(arguments, config)
+        check_tools(arguments, config, () if plugins is None else plugins.tools)
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()
