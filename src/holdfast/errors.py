@@ -12,6 +12,7 @@
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
     ├── InvalidRequest             the conversation breaks a rule of its provider (exit 1)
+    ├── EntryInvalid               an entry could not be read again, so it was not written (exit 1)
     ├── DamageError                a document or journal is damaged               (exit 4)
     └── ToolFailed                 a tool failed; the model reads the message
 
@@ -187,6 +188,10 @@ class InvalidRequest(HoldfastError):
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
         self.rule = rule
+
+
+class EntryInvalid(HoldfastError, ValueError):
+    """An entry could not be read again from its journal, so nothing was appended: a bug in holdfast."""
 
 
 class DamageError(HoldfastError):

@@ -21,6 +21,9 @@ _SEQUENCE = re.compile(
 )
 
 
+UNREADABLE = "(its text cannot be read)"
+
+
 def valid_unicode(text: str) -> str:
     """Return `text` with lone surrogates and NULs replaced by U+FFFD: JSON parsers and databases refuse them.
 
@@ -48,14 +51,16 @@ def text_of(error: BaseException) -> str:
     """Return the text of an exception of others' code, which may fail to say it."""
     try:
         return valid_unicode(str(error))
-    except Exception:  # noqa: BLE001 - code of a tool or a plug-in
-        return "its text cannot be read"
+    except BaseException:  # noqa: BLE001 - code of a tool or a plug-in, which may even exit here
+        return UNREADABLE
 
 
 def error_text(error: BaseException) -> str:
-    """Return the type and the text of an exception of others' code."""
-    text = text_of(error)
-    return f"{type(error).__name__}: {text}" if text.strip(" .") else type(error).__name__
+    """Return the type and the text of an exception of others' code, which may have none."""
+    name, text = type(error).__name__, text_of(error)
+    if text == UNREADABLE:
+        return f"{name} {UNREADABLE}"
+    return f"{name}: {text}" if text.strip(" .") else name
 
 
 def literal(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -17,21 +17,28 @@ from holdfast.session.journal.entries import Cause, Compacted, ShellEnded, TurnE
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.tool_calls import Image, Mode, Pattern
 
+LONGEST_MESSAGE_ID = 200
+"""Characters of the id that a client gives a message."""
+
+MessageId = Annotated[str, msgspec.Meta(max_length=LONGEST_MESSAGE_ID)]
+
 
 class _Tagged(msgspec.Struct, frozen=True, tag_field="do", omit_defaults=True):
     """A command; `do` names it where commands are stored or sent."""
 
 
 class Prompt(_Tagged, frozen=True, tag="prompt"):
-    """Begin a turn, or queue the text for the one that runs; `id` is the queued message's, "" for a new one.
+    """Begin a turn, or queue the text for the one that runs; `id` is the message's, "" for a new one.
 
-    The prompt of a server is asked for first. Images that the text mentions are attached unless `mentions` is False.
+    A message with an id runs once: sent again, also to the next process, it ends as the first one did. Another text
+    under its id is refused. The prompt of a server is asked for first. Images that the text mentions are attached
+    unless `mentions` is False.
     """
 
     text: str
     when: When = "steer"
     images: tuple[Image, ...] = ()
-    id: str = ""
+    id: MessageId = ""
     mentions: bool = True
 
 
@@ -204,8 +211,8 @@ class Submission:
         self.ended: asyncio.Future[CommandResult] = loop.create_future()
 
     def __await__(self) -> Generator[object, None, CommandResult]:
-        """Wait for the end of its work, and return what it has to say."""
-        return self.ended.__await__()
+        """Wait for the end of its work, and return what it has to say. A cancelled wait does not end the work."""
+        return asyncio.shield(self.ended).__await__()
 
     def accept(self, message: str = "") -> bool:
         """Note that the command has an effect. Return whether that was news."""

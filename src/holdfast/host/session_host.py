@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
@@ -36,11 +36,14 @@ from holdfast.agent.turn.parked_turn import park
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
+from holdfast.host.changes_at_once import change_at_once
+from holdfast.host.command_check import checked_command
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.sent_messages import RepeatedMessages, SentMessage, other_text
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.text import error_text
-from holdfast.tool_calls import Image, Mode
+from holdfast.text import error_text, valid_unicode
+from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
@@ -83,6 +86,7 @@ class SessionHost:
         self._starting: c.Submission | None = None  # a command of the user, until its entry
         self._last_end: e.TurnEnded | None = None
         self._queued: dict[str, c.Submission] = {}  # by message, those that this host queued
+        self._repeated = RepeatedMessages(lambda: self.agent.journal.entries())  # noqa: PLW0108 - there is no agent yet
         self._question: tuple[h.Asked, asyncio.Future[ApprovalAnswer]] | None = None
         records = session.reading.records
         self._seq = records[-1].seq if records else 0
@@ -162,6 +166,7 @@ class SessionHost:
     def _on_event(self, event: Event) -> None:
         """Pass on an event of the agent, then what follows from it."""
         if isinstance(event, Fact):
+            self._repeated.hear(event.entry)
             self._seq = event.seq
         self._send(event)
         turn = self._turn
@@ -186,12 +191,24 @@ class SessionHost:
     # --- submissions ----------------------------------------------------------------------------------------------
 
     def submit(self, command: c.Command) -> c.Submission:
-        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
+        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once.
+
+        One with a field of the wrong type is refused.
+        """
+        try:
+            command = checked_command(command)
+        except UsageError as error:
+            submission = self._numbered(command)
+            self._refuse(submission, error)
+            return submission
         return self._take(command)
 
-    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+    def _numbered(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
         self._submitted += 1
-        submission = c.Submission(self._submitted, command, by_host=by_host)
+        return c.Submission(self._submitted, command, by_host=by_host)
+
+    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+        submission = self._numbered(command, by_host=by_host)
         if self._closing is not None:
             self._refuse(submission, _closed())
             return submission
@@ -203,7 +220,7 @@ class SessionHost:
                 self._answer(submission, command)
             case c.UseMode():
                 try:
-                    self._change(command)
+                    change_at_once(self.agent, self.session, command, self._send)
                 except UsageError as error:
                     self._refuse(submission, error)
                 else:
@@ -233,7 +250,7 @@ class SessionHost:
         result = None if error is not None else task.result()
         if error is not None:
             self._refuse(submission, error)
-        elif submission not in self._queued.values():
+        elif submission not in self._queued.values() and submission not in self._repeated:
             self._done(submission, result)
         if self._turn is submission:
             self._turn = None
@@ -249,7 +266,7 @@ class SessionHost:
     def _end_queued(self, result: c.CommandResult) -> None:
         """End the submissions whose messages are not queued any more, or will not be sent."""
         waits = () if self.rules.held_messages == "send" else self.agent.conversation.queued
-        still_queued = {each.message.id for each in waits}
+        still_queued = {each.message.id for each in waits if not each.on_hold}
         for message in [each for each in self._queued if each not in still_queued]:
             self._queued.pop(message).end(result)
 
@@ -270,6 +287,7 @@ class SessionHost:
             self._send(h.Warned(message, fault))
             return
         text = submission.command.text if isinstance(submission.command, c.Prompt | c.Typed) else ""
+        text = text if isinstance(text, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance] - refused for its type
         self._send(h.Refused(submission.number, message, fault, text))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
@@ -345,7 +363,7 @@ class SessionHost:
             case c.ShowServers(server=server, restart=restart):
                 await self._show_servers(server, restart=restart)
             case _:
-                self._change(command)
+                change_at_once(self.agent, self.session, command, self._send)
         return result
 
     async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:
@@ -355,11 +373,21 @@ class SessionHost:
         turn before its first request.
         """
         agent, cause = self.agent, ""
-        if self._repeats(prompt):
+        if self._asks_again(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
         if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
             raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
+        earlier = self._repeated.earlier(prompt.id)
+        if earlier is not None and self._repeated.follow(submission, prompt, earlier):
+            self._accept(submission, prompt.id)
+            return None
         written = await self.session.toolbox.expand_prompt(prompt.text)
+        if earlier is not None:
+            if earlier.text not in (valid_unicode(prompt.text), valid_unicode(written)):
+                raise other_text(prompt.id)
+            if earlier.sent:
+                return await self._outcome(submission, earlier)
+        self._repeated.begin(submission, prompt.id)
         images = prompt.images
         if prompt.mentions:
             mentioned, wrong = named_images(prompt.text, self.session.cwd)
@@ -388,12 +416,22 @@ class SessionHost:
             await asyncio.sleep(0)  # it is about to begin, or to end
         return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
 
+    async def _outcome(self, submission: c.Submission, earlier: SentMessage) -> c.CommandResult:
+        """Return how the turn of a message ended that an earlier process sent. One that is open is continued."""
+        while earlier.ended is None and self._turn is not None:
+            await self.agent.wait_for_end()
+            await asyncio.sleep(0)
+        self._accept(submission)
+        if earlier.ended is None:
+            await self._with_session(submission, self.agent.resume_turn, served=True)
+        return earlier.ended
+
     def _next_prompt(self) -> NextPrompt | None:
         """Return what the first step of `after_turn` begins that has something to begin."""
         prompts = (step.next_prompt(self.agent.conversation) for step in self._after_turn if step.due)
         return next((prompt for prompt in prompts if prompt is not None), None)
 
-    def _repeats(self, prompt: c.Prompt) -> bool:
+    def _asks_again(self, prompt: c.Prompt) -> bool:
         """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""
         if not self.rules.repeats or self._turn is not None or not self.agent.recovery.can_resume:
             return False
@@ -512,36 +550,6 @@ class SessionHost:
         if restart:
             await self.session.toolbox.restart_server(server)
         self._send(h.ServersShown(await self.session.toolbox.server_states(), {}, server))
-
-    def _change(self, command: c.Command) -> None:
-        """Do what needs no wait."""
-        agent = self.agent
-        match command:
-            case c.UseModel(model=model):
-                self.session.usable(model)
-                agent.use_model(model)
-            case c.UseSettings(settings=settings):
-                agent.use_settings(settings)
-            case c.UseMode(mode=mode):
-                if mode == "yolo" and not agent.permissions.offered.yolo:
-                    offered = ", ".join(each for each in get_args(Mode) if each != mode)
-                    raise UsageError(f"Mode {mode!r} is not offered (expected one of {offered}).")
-                agent.mode = mode
-            case c.Rename(title=title):
-                agent.rename(title)
-            case c.Forbid(pattern=pattern):
-                if agent.permissions.project is not None:
-                    agent.permissions.project.forbid(pattern)
-            case c.MoveCommand():
-                if not agent.tasks.move():
-                    raise UsageError("Nothing was moved: the model runs no command. Move one while it runs.")
-            case c.StopTask(task=task):
-                if agent.tasks.ask_to_stop(task, "the user") is None:
-                    raise UsageError(f"Task {task!r} does not run. See /tasks.")
-            case c.ShowTask(task=task):
-                self._send(h.TaskOutput(task, agent.tasks.output_of(task)))
-            case _:
-                raise AssertionError(f"{type(command).__name__} is served elsewhere")
 
     async def end_tasks(self, within: float, by: str) -> tuple[str, ...]:
         """End the background tasks within twice so many seconds, and return their ids; `by` says why."""

@@ -60,25 +60,6 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
 
 
-def tool_output(returned: object) -> ToolOutput:
-    """Return what a tool returned as its output: a text stands for one, and None for one without a text.
-
-    Raises `ToolFailed` for anything else. The tool has run: its effect is not undone.
-    """
-    match returned:
-        case ToolOutput():
-            return returned
-        case str():
-            return ToolOutput(text=returned)
-        case None:
-            return ToolOutput(text="")
-        case _:
-            raise ToolFailed(
-                f"The tool ran and returned {type(returned).__name__} (expected ToolOutput, str or None). "
-                "Its result cannot be shown."
-            )
-
-
 class Traces(msgspec.Struct, frozen=True, kw_only=True):
     """What is left of a command whose end was not journalled.
 

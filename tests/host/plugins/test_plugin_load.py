@@ -50,7 +50,7 @@ raise Untold
 """
 
 REFUSED = [
-    (UNTOLD, "Untold: its text cannot be read"),
+    (UNTOLD, "Untold (its text cannot be read)"),
     ("raise ValueError('no luck')", "ValueError: no luck"),
     ("raise SystemExit(3)", "SystemExit: 3"),
     ("this is no Python", "SyntaxError"),

@@ -72,7 +72,7 @@ async def answered(run: Callable[[], object], *, within: float = 30) -> Said:
         (lambda: Said((), Prompt(cast("str", 5))), "it wants Prompt with a wrong value"),
         (lambda: Said((), Prompt("x", images=cast("tuple[()]", 5))), "it wants Prompt with a wrong value"),
         (lambda: Said((), Rename(cast("str", object()))), "it wants Rename with a wrong value"),
-        (failing, "SilentError: its text cannot be read"),
+        (failing, "SilentError (its text cannot be read)"),
     ],
 )
 async def test_a_wrong_answer_is_refused_by_the_name_of_its_command(run: Callable[[], object], why: str) -> None:

@@ -17,6 +17,7 @@ from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
 from holdfast.agent.seam import MOST_CHANGES, OtherArguments, PlannedCall
 from holdfast.agent.turn.calls.call_steps import CallSteps
+from holdfast.agent.turn.calls.plan_run import run_plan
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -25,11 +26,12 @@ from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.system.threads import in_daemon
-from holdfast.text import error_text, valid_unicode
+from holdfast.system.threads import described, in_daemon
+from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval.decision import Allow, Ask, Decision, Deny, granted, has_read_rules, may_tell, read_filter
-from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
+from holdfast.tools.returned_output import bounded, checked_plan
+from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
     from holdfast.agent.turn.server_questions import ServerQuestions
@@ -120,7 +122,8 @@ class Calls:
         """Return the call's plan. If there is none, journal the call as `failed` and return None."""
         try:
             if tool is not None:
-                return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
+                planned = await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments)))
+                return self._reject_stale(checked_plan(planned, call.name))
             from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
@@ -133,8 +136,8 @@ class Calls:
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed before it started: {error_text(error)}. Nothing was done."
-        ended = self._repeated.outcome_of(call.id, "failed", text)
+            text = f"Tool {call.name!r} failed before it started: {described(error)}. Nothing was done."
+        ended = self._repeated.outcome_of(call.id, "failed", bounded(ToolOutput(text=text)).text)
         self._journal.append(ended)
         await self._steps.follow_up(ended)
         return None
@@ -320,11 +323,11 @@ class Calls:
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed while it ran: {error_text(error)}. Its effect is unknown."
+            text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
             output = ToolOutput(text=text, ok=False)
         if output is None:  # moved to the background: the call has its result
             return
-        ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
+        ended = self._record(call, plan, bounded(output), round(asyncio.get_running_loop().time() - since, 3))
         if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
         if ended is not None:
@@ -361,7 +364,7 @@ class Calls:
         if plan.background:
             return await tasks.start(call, plan, context)
         if plan.release is None:
-            return tool_output(await plan.run(context))
+            return await run_plan(plan, context)
         return await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> e.CallEnded | None:

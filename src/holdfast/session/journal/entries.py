@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.errors import EntryInvalid
 from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallAnswered as CallAnswered  # noqa: PLC0414 - part of this module
@@ -369,8 +370,19 @@ _decoder = cache(lambda: json_decoder(Entry))  # made for the first entry that i
 
 
 def encode(entry: Entry) -> bytes:
-    """Return the entry as the JSON bytes that a journal stores. The same entry always gives the same bytes."""
-    return _encoder.encode(entry)
+    """Return the entry as the JSON bytes that a journal stores. The same entry always gives the same bytes.
+
+    The bytes are read back first: what a journal could not read again is never written. Raises `EntryInvalid`.
+    """
+    try:
+        body = _encoder.encode(entry)
+        _decoder().decode(body)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise EntryInvalid(
+            f"Entry {kind(entry)!r} was not written: it could not be read again: {error}. Nothing was written. Report "
+            "this as a bug."
+        ) from error
+    return body
 
 
 def decode(body: bytes) -> Entry:

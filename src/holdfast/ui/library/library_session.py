@@ -24,6 +24,7 @@ from typing import Self, cast
 
 import msgspec
 
+from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import LiveText
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
@@ -33,12 +34,20 @@ from holdfast.host.hosted_session import RULES_OF
 from holdfast.host.session_host import SessionHost
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal.entries import TurnEnded
-from holdfast.system.threads import in_daemon
+from holdfast.system.threads import ForeignExit, described, in_daemon
+from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
+from holdfast.tools.returned_output import bounded_text
+from holdfast.typed_data import exact_value
 from holdfast.ui.library.library_plan import AskFunction, SessionPlan
 
 LONGEST_PROGRAM_NAME = 40
 """Characters of the name of a program, which stands in every note to the model."""
+
+LONGEST_ASK_FAULT = 500
+"""Bytes of why a program's `ask` gave no answer, as they stand in the journal."""
+
+_CANCELLED_ASK = "Function ask was cancelled before it had answered. Let it return an answer in every case."
 
 _NAME = re.compile(rf"(?=.{{1,{LONGEST_PROGRAM_NAME}}}\Z)\w(?:[\w .'-]*[\w.])?")
 
@@ -165,7 +174,8 @@ class Session:
         self._thread = 0
         self._readers: list[Events] = []
         self._question_task: asyncio.Task[ApprovalAnswer] | None = None
-        self._fault: BaseException | None = None  # of the author's `ask`
+        self._fault: tuple[int, BaseException] | None = None  # of the author's `ask`, and the turn that it ended
+        self._is_closed = False
 
     async def __aenter__(self) -> Self:
         """Open the session: it is journalled and its lease is held from here on."""
@@ -211,8 +221,23 @@ class Session:
         return self._opened.submit(command)
 
     async def prompt(self, text: str) -> str:
-        """Run a turn and return the model's answer. Raises `PromptFailed` if the turn ended without one."""
-        return self._answer(await self.submit(c.Prompt(text)).ended)
+        """Run a turn and return the model's answer. Raises `PromptFailed` if the turn ended without one.
+
+        A cancellation, as of `asyncio.wait_for`, stops the turn and is raised once that has ended.
+        """
+        turn = self.submit(c.Prompt(text))
+        return self._answer(await wait_shielded(turn.ended, lambda _: self._cancel(turn)))
+
+    def _cancel(self, turn: c.Submission) -> None:
+        """Take the message of a prompt back that waits for another turn, else stop its turn."""
+        if not turn.accepted.done() and self._opened.busy:  # whether it waits for what runs is not decided yet
+            turn.accepted.add_done_callback(lambda _: self._cancel(turn))
+            return
+        if turn.accepted.done() and turn.accepted.exception() is not None:
+            return
+        message = turn.accepted.result() if turn.accepted.done() else ""
+        waits = any(each.message.id == message for each in self._opened.agent.conversation.queued)
+        self.submit(c.Recall(message) if waits else c.Stop("external"))
 
     def stream(self, text: str) -> TextStream:
         """Run a turn and yield its text as it comes; raises as `prompt` does. Leaving the loop stops the turn."""
@@ -234,7 +259,7 @@ class Session:
 
     async def _heard(self, reader: Events) -> AsyncGenerator[h.HostEvent]:
         try:
-            while (event := await reader.get()) is not None:
+            while not (self._is_closed and reader.empty()) and (event := await reader.get()) is not None:
                 yield event
                 if isinstance(event, h.Closed):
                     return
@@ -259,6 +284,7 @@ class Session:
         return reader
 
     def _on_event(self, event: h.HostEvent) -> None:
+        self._is_closed = isinstance(event, h.Closed)  # the last of all
         for reader in tuple(self._readers):
             reader.put_nowait(event)
         if isinstance(event, h.Asked) and self._ask is not None:
@@ -269,22 +295,25 @@ class Session:
             self._question_task.cancel()
 
     def _pass_answer(self, question: Question, task: asyncio.Task[ApprovalAnswer]) -> None:
-        """Answer with what the program returned. A mistake of it allows nothing, and `prompt` raises it."""
-        if task.cancelled():  # the question was closed
+        """Answer with what the program returned. If it failed to answer, the turn is stopped for that reason."""
+        host = self._opened
+        fault = UsageError(_CANCELLED_ASK) if task.cancelled() else task.exception()
+        if host.open_question is None or host.open_question.id != question.id:  # it was closed meanwhile
             return
-        answer = ApprovalAnswer()
-        if (fault := task.exception()) is None:
+        if fault is None:
             answer = task.result()
-        else:
-            self._fault = fault
-            self.submit(c.Stop())
-        self.submit(c.Answer(question.id, answer.choice, answer.words, answer.marked))
+            self.submit(c.Answer(question.id, answer.choice, answer.words, answer.marked))
+            return
+        self._fault = host.agent.conversation.turns, fault
+        why = bounded_text(" ".join(described(fault).split()), LONGEST_ASK_FAULT)
+        self.submit(c.Stop("external", f"its function ask did not answer: {valid_unicode(why)}"))
 
     def _answer(self, ended: c.CommandResult) -> str:
+        if not isinstance(ended, TurnEnded):  # its message was queued, and taken back or left there at the close
+            raise UsageError("Prompt was not sent: it was taken back, or the session was closed before its turn.")
         fault, self._fault = self._fault, None
-        if fault is not None:
-            raise fault
-        assert isinstance(ended, TurnEnded)  # what a prompt ends with
+        if fault is not None and fault[0] == ended.turn:
+            raise fault[1].error if isinstance(fault[1], ForeignExit) else fault[1]
         if ended.reason == "end_turn":
             return self._opened.agent.conversation.answer
         hint = ""
@@ -295,19 +324,31 @@ class Session:
 
 
 async def _answered(ask: AskFunction, question: Question) -> ApprovalAnswer:
-    if inspect.iscoroutinefunction(ask):
-        answer = await cast("Awaitable[object]", ask(question))
-    else:
-        answer = await in_daemon(lambda: ask(question))
-        if inspect.isawaitable(answer):
-            answer = await answer
+    try:
+        if inspect.iscoroutinefunction(ask):
+            answer = await cast("Awaitable[object]", ask(question))
+        else:
+            answer = await in_daemon(lambda: ask(question))
+            if inspect.isawaitable(answer):
+                answer = await answer
+    except SystemExit as error:  # in a task it would end the loop: `prompt` raises it
+        raise ForeignExit(error) from error
     if isinstance(answer, ApprovalAnswer):
+        answer = _checked(answer)
         question.chosen(answer)
         return answer
     offered = ", ".join(each.name for each in question.choices)
     choice = None if not isinstance(answer, str) else question.choice(answer)
     if choice is None:
+        given = repr(answer) if isinstance(answer, (str, int, float, bool, type(None))) else type(answer).__name__
         raise UsageError(
-            f"Function ask returned {answer!r} for {question.text!r} (expected one of {offered}). Return one."
+            f"Function ask returned {given} for {question.text!r} (expected one of {offered}). Return one."
         )
     return choice.answer()
+
+
+def _checked(answer: ApprovalAnswer) -> ApprovalAnswer:
+    try:
+        return exact_value(answer, ApprovalAnswer)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"Function ask returned an answer with a wrong field: {error}. Correct it.") from error
