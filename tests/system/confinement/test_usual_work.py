@@ -156,5 +156,5 @@ def test_the_working_folder_may_be_below_the_workspace_and_a_link(folder: Path) 
 
 @pytest.mark.parametrize("kind", ["bwrap", "landlock"])
 def test_nothing_is_inherited(folder: Path, kind: walls.WallKind) -> None:
-    wall = Wall(folder=folder, kind=kind, level="read", inherited=str(folder / "outside/secret.txt"))
+    wall = Wall(folder=folder, kind=kind, level="read", inherited=str(folder / "outside/plain.txt"))
     assert "Bad file descriptor" in wall.output("cat <&20")
