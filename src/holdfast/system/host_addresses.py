@@ -1,4 +1,4 @@
-"""Looks up the addresses of a host, once for whoever judges them and connects to what was judged."""
+"""Looks up the addresses of a host, once for the caller that judges them and connects to what it judged."""
 
 from __future__ import annotations
 
