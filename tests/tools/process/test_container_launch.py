@@ -42,6 +42,7 @@ def test_the_program_in_a_container_is_its_own_python(
     async def run() -> None:
         async with asyncio.timeout(HANGS):
             launched = await launch_supervisor(tmp_path / "session", contained=False, wrap=wrap)
+            assert launched.process.stdin is not None
             launched.process.stdin.close()  # it ends with the agent
             await launched.both_ended()
 

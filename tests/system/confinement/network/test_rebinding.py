@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from holdfast.system.confinement.network.proxy import Proxy
@@ -54,7 +54,7 @@ class Names:
 
 
 @contextmanager
-def proxy(names: Names, port: int) -> Iterator[tuple[tuple[str, int], int]]:
+def proxy(names: Names, port: int) -> Generator[tuple[tuple[str, int], int]]:
     """Yield the address of a proxy that may reach the name, and the descriptor with its reports."""
     reading, writing = os.pipe()
     served = Proxy((f"{NAME}:{port}",), (f"{JUDGED}/32",), writing, look_up=names.look_up)
