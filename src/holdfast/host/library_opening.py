@@ -70,6 +70,7 @@ def opened_host(plan: SessionPlan) -> tuple[SessionHost, Callable[[], None]]:
 
         def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
             agent = Agent(
+                ends_with_listener=True,
                 store=store,
                 toolbox=toolbox,
                 connect=connect_model,

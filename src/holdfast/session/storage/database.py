@@ -305,7 +305,7 @@ def naming(path: Path) -> Generator[None]:
 
 @contextmanager
 def naming_new(folder: Path) -> Generator[None]:
-    """Convert errors while the folder of a new session is made: it has no journal yet, and nothing in one is at risk."""
+    """Convert errors while the folder of a new session is made: it has no journal yet."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -343,7 +343,8 @@ def _todo(error: OSError) -> str:
 
 def _failed(path: Path, reason: str, todo: str) -> StorageFailed:
     return StorageFailed(
-        f"Journal {str(path)!r} cannot be used: {_why(reason, todo)}. {todo or _CHECK} Everything appended before is safe."
+        f"Journal {str(path)!r} cannot be used: {_why(reason, todo)}. {todo or _CHECK} "
+        "Everything appended before is safe."
     )
 
 
