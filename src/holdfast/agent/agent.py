@@ -24,6 +24,7 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event, Shortening
 from holdfast.agent.journal_writer import JournalWriter
+from holdfast.agent.listener import heard_by
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.operation import Operation
 from holdfast.agent.permissions import Permissions
@@ -60,12 +61,14 @@ class Agent:
     It has the `journal`, its `recovery`, the `permissions` of its calls, and the running `turn`, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn; with `on_approval="deny"` it is denied and
-    the turn continues. `offered` says which answers a question may offer, `project` has the patterns that run unasked.
-    `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
-    turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
-    `seam` is what takes part in turns besides the agent's own parts.
+    block. If it raises, the event loop's exception handler gets the first exception and the turn goes on; with
+    `ends_with_listener`, for a program that is nothing without its screen, `run` raises it. Without `ask`, a call that
+    needs approval ends the turn; with `on_approval="deny"` it is denied and the turn continues. `offered` says which
+    answers a question may offer, `project` has the patterns that run unasked. `context` configures pruning and
+    compaction. `debug` checks the conversation after every step. `log` records events. `providers` selects the current
+    model's validation profile, `defaults` returns a model's default settings. A turn whose model does not answer
+    continues with the model `fallback`. `reading` is the store's content, if known. `seam` is what takes part in turns
+    besides the agent's own parts.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -92,7 +95,9 @@ class Agent:
         defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS,
         fallback: str = "",
         seam: Seam = NO_SEAM,
+        ends_with_listener: bool = False,
     ) -> None:
+        emit = emit if ends_with_listener else heard_by(emit)
         if log is not None:
             connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
         emit = (budget := Budget(None if limits is None else limits.max_cost)).wrap_emit(emit)

@@ -303,6 +303,24 @@ def naming(path: Path) -> Generator[None]:
         raise _failed(path, str(error), _SQLITE_TODO.get(error.sqlite_errorcode & 0xFF, "")) from error
 
 
+@contextmanager
+def naming_new(folder: Path) -> Generator[None]:
+    """Convert errors while the folder of a new session is made: it has no journal yet."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        is_system = isinstance(error, OSError)
+        reason = (error.strerror if is_system else None) or str(error)
+        todo = _todo(error) if is_system else _SQLITE_TODO.get(error.sqlite_errorcode & 0xFF, "")
+        if not todo and is_system and error.errno != errno.EIO:
+            todo = _OTHER_HOME  # a folder that cannot be made, such as one in /proc
+        raise StorageFailed(
+            f"No session can be stored in {str(folder.parent)!r}: {_why(reason, todo)}. Nothing was done. "
+            f"{todo or _CHECK}"
+        ) from error
+
+
+_CHECK = "Check the disk and try again."
 _FREE_SPACE = "Free some space and try again."
 _OTHER_HOME = "Make its folder writable, or set HOLDFAST_HOME to a folder that is."
 _SQLITE_TODO = {
@@ -324,8 +342,11 @@ def _todo(error: OSError) -> str:
 
 
 def _failed(path: Path, reason: str, todo: str) -> StorageFailed:
-    why = f"the disk is full ({reason})" if todo == _FREE_SPACE else reason
     return StorageFailed(
-        f"Journal {str(path)!r} cannot be used: {why}. {todo or 'Check the disk and try again.'} "
+        f"Journal {str(path)!r} cannot be used: {_why(reason, todo)}. {todo or _CHECK} "
         "Everything appended before is safe."
     )
+
+
+def _why(reason: str, todo: str) -> str:
+    return f"the disk is full ({reason})" if todo == _FREE_SPACE else reason

@@ -66,7 +66,7 @@ class SqliteStore:
         Raises `StateError` if it does, `SessionBusy`, or `StorageFailed`.
         """
         folder = Path(folder)
-        with database.naming(folder / DATABASE):
+        with database.naming_new(folder):
             lease = _claimed(folder)
         return cls._leased(folder, lease, now, create=True)
 
@@ -84,7 +84,7 @@ class SqliteStore:
 
     @classmethod
     def _leased(cls, folder: Path, lease: Lease, now: Callable[[], float], *, create: bool) -> SqliteStore:
-        with database.naming(folder / DATABASE):
+        with database.naming_new(folder) if create else database.naming(folder / DATABASE):
             try:
                 if create:
                     _create(folder)

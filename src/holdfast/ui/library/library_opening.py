@@ -87,6 +87,7 @@ def _agents(
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = Agent(
+            ends_with_listener=True,
             store=store,
             toolbox=toolbox,
             connect=connect_model,

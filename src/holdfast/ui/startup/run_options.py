@@ -167,6 +167,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
 
         agent = Agent(
+            ends_with_listener=True,
             store=store,
             toolbox=toolbox,
             connect=connect,
