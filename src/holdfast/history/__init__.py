@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import msgspec
 
@@ -20,7 +20,7 @@ from holdfast.history import repair as _repair  # first: importing it later woul
 from holdfast.history import rules as _rules
 from holdfast.history.document import expect_data, messages_in, too_deep
 from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Format, RequestFacts, as_object, project_messages, spliced
+from holdfast.history.formats.format import Format, RequestFacts, as_array, as_object, project_messages, spliced
 from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
 from holdfast.history.formats.strings import invalid_strings
 from holdfast.history.pairing import pair
@@ -30,10 +30,12 @@ from holdfast.history.rules import Violation
 from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_RESULT, Path, Shape, position
 
-if TYPE_CHECKING:  # the modules of repair are imported once something needs repair
+if TYPE_CHECKING:  # the modules of objects and of repair are imported once something needs repair
     from holdfast.history.apply_edits import EditedMessages
     from holdfast.history.edit_places import EditPlace
     from holdfast.history.edits import Edit
+    from holdfast.history.objects import MessageObjects
+    from holdfast.history.repairs.known_results import Results
 
 __all__ = [
     "NO_RESULT",
@@ -73,22 +75,26 @@ class Repair(msgspec.Struct, frozen=True):
 def check(
     messages: object,
     *,
-    format: str,  # noqa: A002 - the word of the glossary
+    format: str | None = None,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
     hearsay: bool = False,
     **request: Unpack[Request],
 ) -> list[Violation]:
     """Return the violations that make the provider refuse the conversation, in order.
 
-    `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
+    `messages` is a list of messages or a whole request body, or the message objects of an SDK or a framework; without
+    `format`, the format is detected. Facts about the request that it lacks are passed as
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
     for a conversation of another program or format, which would be taken for damaged messages.
     """
     from holdfast.history.foreign.lookalikes import refuse_lookalike
     from holdfast.history.foreign.other_formats import refuse_other_format
 
+    if (objects := _objects(messages)) is not None:
+        format, messages = objects.format_for(format), objects.data  # noqa: A001 - the word of the glossary
     try:
         refuse_lookalike(messages)
+        format = format or _detected(messages, profile)  # noqa: A001 - likewise
         conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
         refuse_other_format(conversation.messages, conversation.form)
         return list(
@@ -101,36 +107,69 @@ def check(
 def repair(
     messages: object,
     *,
-    format: str,  # noqa: A002 - the word of the glossary
+    format: str | None = None,  # noqa: A002 - the word of the glossary
     profile: str | Profile | None = None,
     frozen: int = 0,
+    results: Results | None = None,
     **request: Unpack[Request],
 ) -> Repair:
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
     objects in the result. `profile` is the name of a provider or a custom profile; `request` is as in `check`, and so
-    is what it raises.
+    is what it raises. `results` has the texts of results that are missing in the conversation, by the id of the call,
+    or returns those for a list of ids; an id that two calls have is left out. Objects of an SDK or a framework come
+    back as such objects.
     """
     if frozen < 0:
         raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
     from holdfast.history.foreign.lookalikes import refuse_lookalike
     from holdfast.history.foreign.other_formats import refuse_other_format
 
+    if (objects := _objects(messages)) is not None:
+        format = objects.format_for(format)  # noqa: A001 - the word of the glossary
+        repaired = repair(objects.data, format=format, profile=profile, frozen=frozen, results=results, **request)
+        if not repaired.edits:
+            return Repair(objects.messages, messages, (), repaired.remaining)
+        found = objects.with_data(repaired.messages)
+        return Repair(found, found, repaired.edits, repaired.remaining)
     try:
         refuse_lookalike(messages)
+        if format is None:
+            format = _detected(messages, profile if isinstance(profile, str) else None)  # noqa: A001 - likewise
         conversation = _Conversation(messages, format, profile, request)
         if not frozen:  # what was sent is in this format
             refuse_other_format(conversation.messages, conversation.form)
-        return _repaired(conversation, messages, frozen)
+        return _repaired(conversation, messages, frozen, results)
     except RecursionError as error:
         raise too_deep(messages) from error
 
 
-def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Repair:
+def _objects(messages: object) -> MessageObjects | None:
+    """Return the messages as data, if they are objects of an SDK or a framework."""
+    if not isinstance(messages, list | tuple) or all(type(each) is dict for each in cast("list[object]", messages)):
+        return None
+    from holdfast.history.objects import message_objects
+
+    return message_objects(cast("list[object]", messages))
+
+
+def _detected(document: object, profile: str | None) -> str:
+    """Return the format that fits best, of several the first: they differ in nothing that these messages have."""
+    from holdfast.history.formats.detection import detected_formats
+
+    expect_data(as_array(document))
+    return detected_formats(document, profile, option="format=…")[0]
+
+
+def _repaired(conversation: _Conversation, messages: object, frozen: int, results: Results | None) -> Repair:
     sent = conversation.sent_count(frozen)
     inspection = _rules.inspect(conversation.shape, conversation.profile, frozen=sent)
     edits = _repair.edits_for(inspection, frozen=sent)
+    if results is not None and edits:
+        from holdfast.history.repairs.known_results import with_results
+
+        edits = with_results(edits, conversation.shape, results)
     remaining: tuple[Violation, ...] = ()
     unsent = tuple(index for index in conversation.unsent if index >= frozen)
     if not (edits or unsent):
