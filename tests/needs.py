@@ -205,6 +205,7 @@ NEEDS = (
         "make npm",
         packages(MCP_SERVERS, ".bin/mcp-server-everything", ".bin/mcp-server-filesystem"),
     ),
+    Need("aiohttp", "the guard in aiohttp", "pip install -e '.[dev]'", libraries("aiohttp")),
     Need("llama", "the server of llama.cpp", "make llama", libraries("gguf", "xllamacpp")),
     Need("libraries", "MCP, a fleet, traces", "pip install -e '.[dev]'", libraries(*LIBRARIES)),
     Need(

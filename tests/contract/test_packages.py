@@ -25,7 +25,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tools.process.process_table",
     ),
     "history": ("history",),
-    "ledger": ("ledger",),
+    "ledger": ("ledger", "guard"),
     "shell": (
         "tools.approval",
         "tools.truncation",

@@ -20,7 +20,7 @@ from typing import Any, cast
 import msgspec
 
 from holdfast.errors import UsageError
-from holdfast.history.formats.format import Json, as_array, as_object, is_object
+from holdfast.history.formats.format import Json, as_array, as_object, is_arguments, is_object
 
 ToData = Callable[[Any], object]
 ToObject = Callable[[Json, Any], object]
@@ -190,11 +190,11 @@ def _langchain_object(raw: Json, before: Any) -> object:  # noqa: ANN401 - likew
             fields: Json = {"content": content, "tool_call_id": raw.get("tool_call_id")}
             name = "ToolMessage"
         case "assistant":
-            calls = [as_object(each) for each in as_array(raw.get("tool_calls"))]
+            calls = [_langchain_call_of(as_object(each)) for each in as_array(raw.get("tool_calls"))]
             fields = {
                 "content": content,
-                "tool_calls": [_langchain_arguments(each) for each in calls],
-                "invalid_tool_calls": [],
+                "tool_calls": [each for each in calls if each["type"] == "tool_call"],
+                "invalid_tool_calls": [each for each in calls if each["type"] != "tool_call"],
             }
             name = "AIMessage"
         case "system" | "developer":
@@ -206,10 +206,15 @@ def _langchain_object(raw: Json, before: Any) -> object:  # noqa: ANN401 - likew
     return classes[name](**fields)
 
 
-def _langchain_arguments(call: Json) -> Json:
+def _langchain_call_of(call: Json) -> Json:
+    """Return a call as LangChain has it, which has another kind for one whose arguments are no JSON object."""
     function = as_object(call.get("function"))
-    arguments: object = msgspec.json.decode(str(function.get("arguments") or "{}"))
-    return {"type": "tool_call", "id": call.get("id"), "name": function.get("name"), "args": arguments}
+    written = str(function.get("arguments") or "{}")
+    named: Json = {"id": call.get("id"), "name": function.get("name")}
+    if not is_arguments(written):
+        return {"type": "invalid_tool_call", "args": written, "error": None, **named}
+    arguments: object = msgspec.json.decode(written)
+    return {"type": "tool_call", "args": arguments, **named}
 
 
 _LANGCHAIN = _Kind("LangChain", "openai-chat", _langchain_data, _langchain_object)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params")
 T = TypeVar("T")
 
-LONGEST_CALL_NAME = 1_000
+LONGEST_RECORDED_NAME = 1_000
 """Characters of an id, a name or a scope."""
 
 LONGEST_CALL_ERROR = 64 << 10
@@ -142,7 +142,7 @@ class Ledger:
 
     def outcomes(self, ids: Iterable[str]) -> dict[str, CallRecord]:
         """Return what is known of the calls with these ids; of an unknown one nothing."""
-        asked_ids = [each for each in dict.fromkeys(ids) if 0 < len(each) <= LONGEST_CALL_NAME]
+        asked_ids = [each for each in dict.fromkeys(ids) if 0 < len(each) <= LONGEST_RECORDED_NAME]
         rows = self._unrecorded.over(self._scope, self._store.rows(self._scope, asked_ids))
         return {
             each: CallRecord(id=each, name="", outcome="lost", text=LOST_OUTCOME)
@@ -369,7 +369,9 @@ def _plain(value: object) -> object:
 
 
 def _bounded(what: str, text: str) -> str:
-    if len(text) > LONGEST_CALL_NAME or (what != "scope" and not text):
+    if len(text) > LONGEST_RECORDED_NAME or (what != "scope" and not text):
         least = 0 if what == "scope" else 1
-        raise UsageError(f"Argument {what!r} has {len(text)} characters (expected {least} to {LONGEST_CALL_NAME:,}).")
+        raise UsageError(
+            f"Argument {what!r} has {len(text)} characters (expected {least} to {LONGEST_RECORDED_NAME:,})."
+        )
     return valid_unicode(text)
