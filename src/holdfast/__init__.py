@@ -1,8 +1,8 @@
 """A coding agent whose conversations cannot be broken, and the small library it is built on.
 
 It exports `open_session` and `tool`, with which a program has its own session, `check` and `repair`, `Ledger` and
-`guarded` for other loops, and what the author of a model needs: the interface `Model`, its stream events, and the values
-of a conversation.
+`guarded` for other loops, and what the author of a model needs: the interface `Model`, its stream events, and the
+values of a conversation.
 Each is imported on first use, so that `import holdfast` costs nothing.
 """
 
