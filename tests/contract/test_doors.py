@@ -18,6 +18,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
         "providers/pydantic_ai/messages.py",
+        "ledger/pydantic_ai_agent.py",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),

@@ -62,6 +62,8 @@ ANY_ALLOWED = (
     "guard/requests_adapter.py",
     "guard/aiohttp_client.py",
     "history/objects.py",
+    "ledger/langchain_agent.py",
+    "ledger/pydantic_ai_agent.py",
     "providers/pydantic_ai/messages.py",
     "testing/*",
     "typed_data.py",

@@ -204,16 +204,19 @@ def _is_bound(raw: Json) -> bool:
 def _written(body: bytes, before: Json, after: Json, key: str) -> bytes:
     """Return the repaired body, in which all that is not changed has the bytes that it had."""
     fields = decode_json(body, dict[str, msgspec.Raw])
-    raws = decode_json(bytes(fields[key]), list[msgspec.Raw])
-    known = {id(message): bytes(raw) for message, raw in zip(as_array(before[key]), raws, strict=True)}
-    written: list[bytes] = []
+    raws = decode_json(fields[key], list[msgspec.Raw])
+    known = {id(message): raw for message, raw in zip(as_array(before[key]), raws, strict=True)}
+    pieces: list[bytes | msgspec.Raw] = []
     for name, value in after.items():
+        pieces += [b"," if pieces else b"{", _json(name), b":"]
         if name == key:
-            data = b"[" + b",".join(known.get(id(each)) or _json(each) for each in as_array(value)) + b"]"
+            pieces.append(b"[")
+            for at, each in enumerate(as_array(value)):
+                pieces += [b"," if at else b"", known.get(id(each)) or _json(each)]
+            pieces.append(b"]")
         else:
-            data = bytes(fields[name]) if name in fields and before.get(name) is value else _json(value)
-        written.append(_json(name) + b":" + data)
-    return b"{" + b",".join(written) + b"}"
+            pieces.append(fields[name] if name in fields and before.get(name) is value else _json(value))
+    return b"".join([*pieces, b"}"])
 
 
 def _json(value: object) -> bytes:
