@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import confinement
+import guarding
 import journal
 import judging
 import keys
@@ -99,6 +100,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "search": lambda folder, sizes: searching.searching(folder, files=sizes.files, rounds=max(1, sizes.rounds - 2)),
     "confinement": lambda folder, sizes: confinement.confining(folder, rounds=sizes.stops),
     "judging": lambda folder, sizes: judging.judging(folder, rounds=sizes.stops),
+    "guard": lambda _, sizes: guarding.guarding(rounds=sizes.rounds),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "tokens": lambda _, sizes: latency.reading(tokens=sizes.tokens, rounds=sizes.rounds),

@@ -91,6 +91,8 @@ def test_every_group_that_can_be_installed_says_how() -> None:
         "editors",
         "ag-ui",
         "mcp-servers",
+        "kills",
+        "aiohttp",
         "llama",
         "libraries",
         APART,

@@ -9,6 +9,7 @@
     │   ├── SessionBusy            another process holds the session             (exit 2)
     │   ├── AppendConflict         the journal has more entries than the writer assumed
     │   ├── LeaseLost              another worker has taken the session
+    │   ├── CallRepeated           a ledger knows the call, and it must not run again
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
     ├── InvalidRequest             the conversation breaks a rule of its provider (exit 1)
@@ -134,6 +135,19 @@ class AppendConflict(StateError):
 
 class LeaseLost(StateError):
     """This process lost the session's lease; nothing was appended, and it may append nothing more."""
+
+
+class CallRepeated(StateError):
+    """A ledger has this call, and running it again could do its work twice. `text` is what is known of it.
+
+    `outcome` is how it ended: `ok`, `failed`, `interrupted`, `running` or `lost`.
+    """
+
+    def __init__(self, message: str, *, call: str, outcome: str, text: str) -> None:
+        super().__init__(message)
+        self.call = call
+        self.outcome = outcome
+        self.text = text
 
 
 class StorageFailed(StateError):

@@ -11,13 +11,14 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 
 # What is behind each door: the only files that may name it. Patterns match paths within the package.
 DOORS: dict[str, tuple[str, ...]] = {
-    "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py"),
+    "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py", "ledger/call_file.py"),
     "starlette": ("ui/service/*",),
     "uvicorn": ("ui/service/server.py", "ui/service/connections/limited_protocol.py"),
     "opentelemetry": ("fleet/traces/turn_traces.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
         "providers/pydantic_ai/messages.py",
+        "ledger/pydantic_ai_agent.py",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),

@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "text", "tool_calls", "questions", "typed_data", "system"),
     ("history",),
     ("session", "tools"),
+    ("ledger", "guard"),
     ("config",),
     ("providers",),
     ("agent", "testing"),

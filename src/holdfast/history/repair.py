@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.rules import Inspection, RuleFinding, inspect
-from holdfast.history.rules.profile import Profile
-from holdfast.history.shape import Shape
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # this module is imported with `holdfast.history`, which small programs start with
     from holdfast.history.edits import Edit
+    from holdfast.history.rules import Inspection, RuleFinding
+    from holdfast.history.rules.profile import Profile
+    from holdfast.history.shape import Shape
 
 NOT_REPAIRABLE: Mapping[str, str] = MappingProxyType(
     {
@@ -50,6 +49,8 @@ def repair_shape(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Ed
 
     The first `frozen` messages are never edited, and nothing is inserted between them.
     """
+    from holdfast.history.rules import inspect
+
     return edits_for(inspect(shape, profile, frozen=frozen), frozen=frozen)
 
 
