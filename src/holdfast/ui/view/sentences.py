@@ -67,6 +67,7 @@ _SWITCHED: dict[e.ModelReason, str] = {
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Folder = e.Moved | e.FolderGone
+_Restore = e.SnapshotTaken | e.FilesMoved | e.RestoreStarted | e.RestoreEnded
 _Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
 _CHANGES: dict[e.RequestChange, str] = {
     "thinking": "the model's thinking is left out",
@@ -210,9 +211,11 @@ class Narrator:
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
-    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server) -> Iterator[Sentence]:
+    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server | _Restore) -> Iterator[Sentence]:
         if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
+        elif isinstance(entry, _Restore):
+            yield from _restores(entry)
         else:
             yield from _server(entry)
 
@@ -339,6 +342,21 @@ def _folder(entry: _Folder) -> Sentence:
             return Sentence("session", f"The session works in {home(new)} from here on; before, in {home(old)}.")
         case e.FolderGone(folder=folder):
             return Sentence("files", folder_gone(folder))
+
+
+def _restores(entry: _Restore) -> Iterator[Sentence]:
+    """Yield the sentence about what was done to files, or about why their content is not kept."""
+    match entry:
+        case e.SnapshotTaken(failed=why) | e.FilesMoved(failed=why) if why:
+            what = "in files cannot be undone" if isinstance(entry, e.SnapshotTaken) else "in files is not known"
+            yield Sentence("files", f"What the call changed {what}: {why}")
+        case e.RestoreStarted(steps=steps, redo=redo):
+            yield Sentence("files", f"{'Redoing' if redo else 'Undoing'} {count_noun(len(steps), 'path')}.")
+        case e.RestoreEnded(skipped=skipped) if skipped:
+            listed = "\n".join(f"{each.path}: {each.why}" for each in skipped)
+            yield Sentence("files", f"{count_noun(len(skipped), 'path')} left alone.", listed)
+        case _:
+            pass
 
 
 def _titled(entry: e.Titled) -> str:
