@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("providers",),
     ("agent", "testing"),
+    ("undo",),
     ("host",),
     ("fleet",),
     ("ui", "__main__"),

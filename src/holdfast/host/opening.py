@@ -17,6 +17,7 @@ from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.journal.store import Reading, Store
+from holdfast.system.durable_files import UNDO_FOLDER
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Toolbox
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
     from holdfast.host.session_options import SessionOptions
     from holdfast.tools.toolbox import LocalToolbox
+    from holdfast.undo.session_undo import SessionUndo
 
 
 class OpenedSession(Protocol):
@@ -61,6 +63,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     agent's, if it is not the session's.
     """
     connect_model = connector(options, log)
+    undo = _undo_of(session) if rules.undo and options.config.undo else None
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
@@ -68,11 +71,12 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
             toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
-            emit=emit,
+            emit=emit if undo is None else undo.bound(lambda: host.agent.journal, emit),
             ask=ask,
             offered=offered,
             reading=session.reading,
             log=log,
+            seam=None if undo is None else undo.seam(),
         )
         if options.resumed is not None:
             if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
@@ -103,6 +107,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         greeting=greeting,
         server_prompts=options.prompt_commands,
         slash_commands=options.slash_commands,
+        undo=undo,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:
@@ -111,6 +116,14 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         after_turn = (Wake(),)
     host = SessionHost(hosted, rules, new_agent=new_agent, title=title, after_turn=after_turn)
     return host
+
+
+def _undo_of(session: OpenedSession) -> SessionUndo:
+    """Return the undo of a session. Nothing of it is loaded or made before a call acts."""
+    from holdfast.undo.session_undo import SessionUndo
+
+    tools = session.toolbox
+    return SessionUndo(tools.folder / UNDO_FOLDER, tools.root, reading=session.reading, private=tools.private)
 
 
 def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Awaitable[Model]]:

@@ -266,6 +266,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
                 content=e.PathState(kind="file", object="0" * 40, mode=0o644),
             ),
         ),
+        skipped=(e.SkippedPath(path="b.py", why="it changed since"),),
         redo="r40",
         rewinds=2,
     ),

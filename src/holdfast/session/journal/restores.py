@@ -80,13 +80,14 @@ class FilesMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="files-moved
 class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore-started", omit_defaults=True):
     """The files of `calls` are about to be made what they were, by these `steps`; all contents are kept.
 
-    `redo` is the earlier restore that this one takes back, "" if it undoes calls. `rewinds` is the turn before which
-    the conversation then continues, 0 if it stays.
+    `skipped` are paths that are left alone from the start. `redo` is the earlier restore that this one takes back, ""
+    if it undoes calls. `rewinds` is the turn before which the conversation then continues, 0 if it stays.
     """
 
     id: str
     calls: tuple[str, ...]
     steps: tuple[RestoreStep, ...]
+    skipped: tuple[SkippedPath, ...] = ()
     redo: str = ""
     rewinds: int = 0
 
