@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_harness import opened
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event
+from holdfast.host.kept_files import KeptFiles
 from holdfast.providers.model import Model
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import MemoryStore, Store
@@ -72,17 +73,17 @@ class UndoRig:
 
         toolbox = LocalToolbox(self.folder, self.session)
         reading = self.store.read()
-        undo = SessionUndo(toolbox.folder / "undo", toolbox.root, reading=reading, private=toolbox.private)
+        kept = KeptFiles(toolbox, reading)
         agent = Agent(
             store=self.store,
             toolbox=toolbox,
             connect=connect,
             mode="yolo",
-            emit=undo.bound(lambda: self.agent.journal, self.events.append),
-            seam=undo.seam(),
+            emit=kept.bound(lambda: self.agent.journal, self.events.append),
+            seam=kept.seam(),
             reading=reading,
         )
-        return agent, undo
+        return agent, kept.undo
 
     async def turn(self, *replies: Reply) -> e.TurnEnded:
         """Run a turn in which the model makes these calls, one reply after the other."""
@@ -108,7 +109,7 @@ class UndoRig:
 
 
 @asynccontextmanager
-async def undo_rig(home: Path, store: Store | None = None) -> AsyncIterator[UndoRig]:
+async def undo_rig(home: Path, store: Store | None = None) -> AsyncGenerator[UndoRig]:
     """Give a session, and close it."""
     rig = UndoRig(home, store)
     try:

@@ -47,6 +47,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "config",
         "providers",
         "agent",
+        "undo",
         "host",
     ),
     "testing": ("testing",),

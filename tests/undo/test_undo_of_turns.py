@@ -1,4 +1,4 @@
-"""What calls did to files is taken back, and done again: edits of tools, and whatever a command does."""
+"""What calls did to files is undone, and done again: edits of tools, and whatever a command does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def project(home: Path, *, repository: bool) -> Path:
     return folder
 
 
-async def test_edits_are_taken_back_and_done_again(tmp_path: Path) -> None:
+async def test_edits_are_undone_and_done_again(tmp_path: Path) -> None:
     folder = project(tmp_path, repository=False)
     before = contents(folder)
     async with undo_rig(tmp_path) as rig:
@@ -72,7 +72,7 @@ LOSSES = (
 @needs("git")
 @pytest.mark.parametrize("repository", [True, False], ids=["repository", "folder"])
 @pytest.mark.parametrize("line", LOSSES)
-async def test_what_a_command_does_is_taken_back_and_done_again(tmp_path: Path, line: str, repository: bool) -> None:  # noqa: FBT001 - a parameter
+async def test_what_a_command_does_is_undone_and_done_again(tmp_path: Path, line: str, repository: bool) -> None:  # noqa: FBT001 - a parameter
     folder = project(tmp_path, repository=repository)
     before = contents(folder)
     async with undo_rig(tmp_path) as rig:
@@ -148,7 +148,7 @@ async def test_a_change_of_the_users_between_two_calls_stays(tmp_path: Path) -> 
         assert (folder / "a.txt").read_text() == "by the user\n"
 
 
-async def test_only_the_turns_since_are_taken_back(tmp_path: Path) -> None:
+async def test_only_the_turns_since_are_undone(tmp_path: Path) -> None:
     folder = project(tmp_path, repository=False)
     async with undo_rig(tmp_path) as rig:
         await rig.calls(EDITS[0])

@@ -217,7 +217,7 @@ class Agent:
             )
         with self._begin_operation() as operation:
             found = await self.recovery.inspect(operation.stop)
-            self.recovery.recover(found.processes, looked=found.looked)
+            self.recovery.recover(found.processes, observations=found.observations)
             turn = self.conversation.turns + 1
             text, typed = valid_unicode(prompt), valid_unicode(typed)
             accepted = e.PromptAccepted(
@@ -235,7 +235,7 @@ class Agent:
         with self._begin_operation() as operation:
             resuming = self._context.ask is not None and self.recovery.can_resume
             found = await self.recovery.inspect(operation.stop, files=resuming)
-            self.recovery.recover(found.processes, looked=found.looked, resuming=resuming)
+            self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
             self.journal.append(*found.files)
             if resuming:
                 return await self._begin(operation, found.raised)
@@ -253,7 +253,7 @@ class Agent:
 
     async def _recover(self, operation: Operation, *, resuming: bool = False) -> None:
         found = await self.recovery.inspect(operation.stop, files=False)
-        self.recovery.recover(found.processes, looked=found.looked, resuming=resuming)
+        self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
         if found.raised is not None:
             raise found.raised
 
@@ -447,7 +447,7 @@ class Agent:
                     return ended
                 try:
                     self.journal.append(
-                        *found.looked, *found.files, *found.tools, *back_to_chosen(self.conversation), prompt
+                        *found.observations, *found.files, *found.tools, *back_to_chosen(self.conversation), prompt
                     )
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued

@@ -124,7 +124,7 @@ BEFORE_START = 10.0
 AFTER_CALL = 2.5
 """Seconds for one `after_call`; then it says nothing."""
 
-LOOK = 60.0
+MOST_LOOK = 60.0
 """Seconds for one `look`: a restore of many files is finished in it."""
 
 

@@ -13,6 +13,7 @@ from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.host.kept_files import KeptFiles
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
     from holdfast.tools.mcp.server_state import ServerState
@@ -90,7 +91,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
-    `server_prompts` returns the prompts of MCP servers that are known now. `undo` takes back what calls did to files.
+    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is their undo.
     """
 
     id: str
@@ -102,11 +103,11 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
-    undo: SessionUndo | None = None
+    kept_files: KeptFiles | None = None
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])
 
     def needs_undo(self) -> SessionUndo:
         """Return the undo of files; raises `UsageError` if the session has none."""
-        if self.undo is None:
+        if self.kept_files is None:
             raise UsageError("Nothing was undone: this session keeps no files. Set undo = true, and begin a new turn.")
-        return self.undo
+        return self.kept_files.undo

@@ -12,12 +12,12 @@ from holdfast.agent.events import Event
 from holdfast.agent.seam import AfterTurn
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.kept_files import KeptFiles
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.journal.store import Reading, Store
-from holdfast.system.durable_files import UNDO_FOLDER
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Toolbox
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
     from holdfast.host.session_options import SessionOptions
     from holdfast.tools.toolbox import LocalToolbox
-    from holdfast.undo.session_undo import SessionUndo
 
 
 class OpenedSession(Protocol):
@@ -63,7 +62,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     agent's, if it is not the session's.
     """
     connect_model = connector(options, log)
-    undo = _undo_of(session) if rules.undo and options.config.undo else None
+    kept_files = KeptFiles(session.toolbox, session.reading) if rules.undo and options.config.undo else None
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
@@ -71,12 +70,12 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
             toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
-            emit=emit if undo is None else undo.bound(lambda: host.agent.journal, emit),
+            emit=emit if kept_files is None else kept_files.bound(lambda: host.agent.journal, emit),
             ask=ask,
             offered=offered,
             reading=session.reading,
             log=log,
-            seam=None if undo is None else undo.seam(),
+            seam=None if kept_files is None else kept_files.seam(),
         )
         if options.resumed is not None:
             if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
@@ -107,7 +106,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         greeting=greeting,
         server_prompts=options.prompt_commands,
         slash_commands=options.slash_commands,
-        undo=undo,
+        kept_files=kept_files,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:
@@ -116,14 +115,6 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         after_turn = (Wake(),)
     host = SessionHost(hosted, rules, new_agent=new_agent, title=title, after_turn=after_turn)
     return host
-
-
-def _undo_of(session: OpenedSession) -> SessionUndo:
-    """Return the undo of a session. Nothing of it is loaded or made before a call acts."""
-    from holdfast.undo.session_undo import SessionUndo
-
-    tools = session.toolbox
-    return SessionUndo(tools.folder / UNDO_FOLDER, tools.root, reading=session.reading, private=tools.private)
 
 
 def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Awaitable[Model]]:

@@ -1,4 +1,4 @@
-"""What the calls of a session changed, what was taken back of it, and what can be. Pure: a fold over the journal."""
+"""What the calls of a session changed, what was undone of it, and what can be. Pure: a fold over the journal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UndoHistory(msgspec.Struct, frozen=True):
     """The `calls` whose changes are in the files, in their order, and those that were `undone`.
 
     `open` are the calls that were started and not looked at behind, with what is kept of the files before them.
-    `unfinished` is a restore without an end. `redoable` is the last one that can be taken back.
+    `unfinished` is a restore without an end. `redoable` is the last one that can be undone.
     """
 
     calls: tuple[CallChanges, ...] = ()

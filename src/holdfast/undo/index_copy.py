@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.system.bounded_files import read_bounded
+from holdfast.tools.workspace.git_repository import LARGEST_INDEX
 from holdfast.undo.private_git import GitFailed, PrivateGit
 
-LARGEST_INDEX = 67_108_864
 _LARGEST_ATTRIBUTES = 262_144
 _FILTER = re.compile(rb"(?<![-!\w])filter=(?!lfs\b|git-crypt\b)")
 _ENTRY = 62  # bytes of an entry with SHA-1, before its name
@@ -82,8 +82,8 @@ def _has_unknown_filter(git_folder: Path, top: Path) -> bool:
 def _converted(git: PrivateGit, index: bytes) -> list[bytes]:
     """Return the paths of an index whose files have another size than their content in git."""
     entries = list(_entries(index))
-    asked = b"".join(name + b"\n" for _, name, _ in entries)
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", "--buffer", data=asked).split(b"\n")
+    names = b"".join(name + b"\n" for _, name, _ in entries)
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", "--buffer", data=names).split(b"\n")
     return [path for (size, _, path), found in zip(entries, sizes, strict=False) if found != b"%d" % size]
 
 

@@ -47,7 +47,7 @@ class KeptContents:
         return name
 
     def get(self, name: str) -> bytes | None:
-        """Return a content that lies here as a file of its own, None if there is none or it is damaged."""
+        """Return a content that lies here as its own file, None if there is none or it is damaged."""
         try:
             packed = read_bounded(self._path(name), 2 * LARGEST_KEPT)
             unpacker = zlib.decompressobj()

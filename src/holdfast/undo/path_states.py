@@ -17,16 +17,16 @@ from holdfast.session.journal.restores import PathState
 from holdfast.system.safe_paths import SafePath, locate, open_parent, open_regular_in
 from holdfast.undo.kept_contents import LARGEST_KEPT, KeptContents
 
-ABSENT = PathState("absent")
-OTHER = PathState("other")
-FOLDER = PathState("folder")
+ABSENT_STATE = PathState("absent")
+OTHER_STATE = PathState("other")
+FOLDER_STATE = PathState("folder")
 FILE_MODE = 0o644
 FOLDER_MODE = 0o755
 _GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
 class PathChanged(Exception):
-    """A path is not what it was expected to be; the text says why it was left alone."""
+    """A path is something else by now; the text says why it was left alone."""
 
 
 def same(one: PathState, other: PathState) -> bool:
@@ -40,35 +40,35 @@ def look(root: Path, path: str, contents: KeptContents, *, keep: bool = False) -
     """Return what is at a path; with `keep`, its content is kept first. What cannot be read is `other`."""
     place = locate(root, path)
     if not place.parts:
-        return FOLDER
+        return FOLDER_STATE
     try:
         with open_parent(place) as folder:
             return _look_in(folder, place.parts[-1], contents, keep=keep)
     except OSError as error:
         if error.errno in _GONE and not _leads_through_link(place):
-            return ABSENT
+            return ABSENT_STATE
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        return OTHER
+        return OTHER_STATE
 
 
 def _look_in(folder: int, name: str, contents: KeptContents, *, keep: bool) -> PathState:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
-        return FOLDER
+        return FOLDER_STATE
     if stat.S_ISLNK(status.st_mode):
         content = os.fsencode(os.readlink(name, dir_fd=folder))
         return PathState("link", contents.put(content) if keep else contents.name(content))
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_KEPT:
-        return OTHER
+        return OTHER_STATE
     try:
         with open_regular_in(folder, name, shown=name) as file:
             content = file.read(LARGEST_KEPT + 1)
     except ToolFailed:
-        return OTHER
+        return OTHER_STATE
     if len(content) > LARGEST_KEPT:
-        return OTHER
+        return OTHER_STATE
     return PathState("file", contents.put(content) if keep else contents.name(content), mode)
 
 
@@ -111,7 +111,7 @@ def _make_in(
     try:
         now = _look_in(folder, name, contents, keep=False)
     except FileNotFoundError:
-        now = ABSENT
+        now = ABSENT_STATE
     if same(now, content):
         return
     if not same(now, expect):

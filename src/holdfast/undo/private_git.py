@@ -16,7 +16,7 @@ from holdfast.system.confinement.command_environment import neutral_git_environm
 from holdfast.system.durable_files import make_folder, replace_file
 from holdfast.system.trusted_programs import trusted_program, trusted_search_path
 
-MOST_SECONDS = 5.0
+SNAPSHOT_SECONDS = 5.0
 """Seconds for one snapshot; then it is given up."""
 
 _ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding -diff -merge\n"
@@ -50,7 +50,7 @@ class PrivateGit:
         self.folder = folder
         self._top = top
         self._monotonic = monotonic
-        self._until = monotonic() + MOST_SECONDS
+        self._until = monotonic() + SNAPSHOT_SECONDS
         self._program = trusted_program("git", top)
         if not self._program:
             raise GitFailed("Git is not installed.")
@@ -71,13 +71,13 @@ class PrivateGit:
 
     def begin(self) -> None:
         """Give the commands that follow their time."""
-        self._until = self._monotonic() + MOST_SECONDS
+        self._until = self._monotonic() + SNAPSHOT_SECONDS
 
     def check_time(self) -> float:
         """Return the seconds that are left; raises `GitFailed` if none are."""
         left = self._until - self._monotonic()
         if left <= 0:
-            raise GitFailed(f"It took more than {MOST_SECONDS:g} s.")
+            raise GitFailed(f"It took more than {SNAPSHOT_SECONDS:g} s.")
         return left
 
     def run(self, *words: str, data: bytes = b"", codes: tuple[int, ...] = (0,)) -> bytes:
@@ -111,8 +111,8 @@ class PrivateGit:
         except OSError as error:
             raise GitFailed(f"Git could not be run: {error.strerror}.") from error
         except subprocess.TimeoutExpired as error:
-            raise GitFailed(f"It took more than {MOST_SECONDS:g} s.") from error
+            raise GitFailed(f"It took more than {SNAPSHOT_SECONDS:g} s.") from error
         if done.returncode not in codes:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise GitFailed(f"Git failed: {said[-1] if said else done.returncode}.")
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise GitFailed(f"Git failed: {lines[-1] if lines else done.returncode}.")
         return done.stdout

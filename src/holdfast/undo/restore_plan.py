@@ -1,8 +1,8 @@
 """Which paths a restore makes what they were, and in which order. Pure: it only decides.
 
 How it works. A path goes back through the changes of the calls, the last one first, to what it was before the first. It
-stops where the chain is broken: where a call found something else than the call before it had left, somebody else has
-changed the path in between, and going on would take that back too.
+stops where the chain is broken: if a call found something else than the call before it had left, another program or the
+user has changed the path in between, and going on would undo that too.
 
 The order is such that every prefix of it can be continued: what stands in the way is removed first, then folders are
 made, then files written, and what else goes is removed last. Each step is complete by itself.

@@ -2,11 +2,11 @@
 
 How it works. `before_start` keeps what an allowed call may change, in the append with its start: of an edit the
 content of its files, of a command a snapshot of the folder. `after_call` looks behind the durable outcome, and journals
-what has changed. Only what was seen so is ever taken back. A call that ends without that (a stop, a kill) is looked at
+what has changed. Only what was seen so is ever undone. A call that ends without that (a stop, a kill) is looked at
 behind its turn, before the next call, or by the next process before anything else.
 
 A restore is journalled with all its steps before the first, and its end after the last. One without an end is continued
-by the next process: the user has said so, and each step looks before it acts.
+by the next process: the user has reason so, and each step looks before it acts.
 
 Example: `rm -rf src` is killed half-way with holdfast. The next start finds the snapshot before it, takes another one,
 and journals the files that are gone. `/undo` brings them back.
@@ -17,16 +17,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
-from holdfast.agent.events import Event, Fact
 from holdfast.agent.recovery.rewind import rewind_entry
-from holdfast.agent.seam import LeftBehind, PlannedCall, Seam, Seen
+from holdfast.agent.seam import PlannedCall, Seen
 from holdfast.errors import StateError, UsageError
-from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.system.threads import in_daemon
@@ -34,7 +32,7 @@ from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
 from holdfast.undo.restore_plan import RestorePlan, redo_plan, undo_plan
-from holdfast.undo.restoring import carried_out, prepared, restore_note
+from holdfast.undo.restore_steps import carried_out, prepared, restore_note
 from holdfast.undo.snapshots import Snapshot, Snapshots
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 class SessionUndo:
     """The undo of one session, which works in `root` and keeps contents in `folder`.
 
-    A recovery step of the seam, and the source of three others. `reading` is the journal when the session was opened.
+    `reading` is the journal when the session was opened.
     """
 
     def __init__(self, folder: Path, root: Path, *, reading: Reading, private: Sequence[Path] = ()) -> None:
@@ -56,49 +54,39 @@ class SessionUndo:
         self._earlier = set(self._open)  # of them, those of an earlier process
         self._unfinished = history.unfinished
         self._gave_up = ""
-        self._made: Snapshots | None = None
+        self._opened_snapshots: Snapshots | None = None
         self._one_restore = threading.Lock()
         self._looking: asyncio.Task[None] | None = None
-        self._journal: Callable[[], JournalWriter] | None = None
-
-    def seam(self) -> Seam:
-        """Return how it takes part in turns."""
-        return Seam(
-            before_start=(self.before_start,), after_call=(self.after_call,), recovery=(self,), look=(self.look,)
-        )
 
     @property
     def _snapshots(self) -> Snapshots:
-        if self._made is None:
-            self._made = Snapshots(self._folder, self._root, private=self._private)
-        return self._made
+        if self._opened_snapshots is None:
+            self._opened_snapshots = Snapshots(self._folder, self._root, private=self._private)
+        return self._opened_snapshots
 
     # --- around calls -------------------------------------------------------------------------------------------
 
-    def before_start(self, planned: PlannedCall) -> Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]] | None:
-        """Keep what an allowed call may change; None for one that only reads."""
-        plan = planned.plan
-        if plan.effect == "read" or planned.confined == "read" or (plan.effect == "write" and not plan.changes):
-            return None
-        return in_daemon(lambda: self._kept(planned))
+    def before_start(self, planned: PlannedCall) -> Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]]:
+        """Keep what an allowed call may change."""
+        return in_daemon(lambda: self._snapshot_entries(planned))
 
-    def _kept(self, planned: PlannedCall) -> tuple[e.SnapshotTaken | e.FilesMoved, ...]:
+    def _snapshot_entries(self, planned: PlannedCall) -> tuple[e.SnapshotTaken | e.FilesMoved, ...]:
         call, began = planned.call.id, time.monotonic()
         seen = tuple(self._moved(each) for each in tuple(self._open.values()))  # else this call would get their changes
         try:
             if planned.plan.effect == "write":
                 paths = dict.fromkeys(p for each in planned.plan.changes for p in self._with_missing_folders(each.path))
                 states = {path: look(self._root, path, self._snapshots.contents, keep=True) for path in paths}
-                taken = e.SnapshotTaken(call=call, states=states, seconds=_since(began))
+                entry = e.SnapshotTaken(call=call, states=states, seconds=_since(began))
             elif self._gave_up:
-                taken = e.SnapshotTaken(call=call, failed=self._gave_up)
+                entry = e.SnapshotTaken(call=call, failed=self._gave_up)
             else:
                 snapshot = self._snapshots.take()
-                taken = e.SnapshotTaken(call=call, tree=snapshot.tree, scan=snapshot.scan, seconds=_since(began))
+                entry = e.SnapshotTaken(call=call, tree=snapshot.tree, scan=snapshot.scan, seconds=_since(began))
         except (GitFailed, OSError, ValueError) as error:
             self._gave_up = self._gave_up or (_why(error) if planned.plan.effect != "write" else "")
-            taken = e.SnapshotTaken(call=call, failed=_why(error), seconds=_since(began))
-        return (*seen, taken)
+            entry = e.SnapshotTaken(call=call, failed=_why(error), seconds=_since(began))
+        return (*seen, entry)
 
     def _with_missing_folders(self, path: str) -> tuple[str, ...]:
         """Return the path, and the folders on the way to it that are not there: the call may make them."""
@@ -111,62 +99,56 @@ class SessionUndo:
 
     def after_call(self, ended: e.CallEnded) -> Awaitable[Sequence[e.FilesMoved]] | None:
         """Look at what a call has changed; None for one that changes nothing."""
-        taken = self._open.get(ended.call)
-        return None if taken is None else in_daemon(lambda: (self._moved(taken),))
+        entry = self._open.get(ended.call)
+        return None if entry is None else in_daemon(lambda: (self._moved(entry),))
 
-    def _moved(self, taken: e.SnapshotTaken) -> e.FilesMoved:
+    def _moved(self, entry: e.SnapshotTaken) -> e.FilesMoved:
         """Return what is different now from what was kept before a call. Blocks."""
-        later = taken.call in self._earlier
+        later = entry.call in self._earlier
         try:
-            if taken.tree:
-                before = Snapshot(taken.tree, taken.scan)
-                after = self._snapshots.take(behind=True)
+            if entry.tree:
+                before = Snapshot(entry.tree, entry.scan)
+                after = self._snapshots.take(after_call=True)
                 found = self._snapshots.difference(before, after)
                 moved = e.FilesMoved(
-                    call=taken.call, changes=found.changes, tree=after.tree, uncovered=found.uncovered, later=later
+                    call=entry.call, changes=found.changes, tree=after.tree, uncovered=found.uncovered, later=later
                 )
             else:
                 now = {
-                    path: look(self._root, path, self._snapshots.contents, keep=True) for path in sorted(taken.states)
+                    path: look(self._root, path, self._snapshots.contents, keep=True) for path in sorted(entry.states)
                 }
                 changes = tuple(
-                    e.PathChange(path, taken.states[path], state)
+                    e.PathChange(path, entry.states[path], state)
                     for path, state in now.items()
-                    if not same(taken.states[path], state)
+                    if not same(entry.states[path], state)
                 )
-                moved = e.FilesMoved(call=taken.call, changes=changes, later=later)
+                moved = e.FilesMoved(call=entry.call, changes=changes, later=later)
         except (GitFailed, OSError, ValueError) as error:
-            moved = e.FilesMoved(call=taken.call, later=later, failed=_why(error))
+            moved = e.FilesMoved(call=entry.call, later=later, failed=_why(error))
         return moved
 
     # --- what was left ------------------------------------------------------------------------------------------
 
-    def bound(self, journal: Callable[[], JournalWriter], emit: Callable[[Event], None]) -> Callable[[Event], None]:
-        """Return an `emit` that also hears what is durable, and looks behind a turn at calls that were left."""
-        self._journal = journal
+    def hear(self, entry: e.Entry, journal: JournalWriter) -> None:
+        """Hear an entry, which is durable; behind a turn, look at calls that were left."""
+        match entry:
+            case e.SnapshotTaken(failed=""):
+                self._open[entry.call] = entry
+            case e.FilesMoved(call=call):
+                self._open.pop(call, None)
+                self._earlier.discard(call)
+            case e.TurnEnded() if self._open and not self._earlier:
+                looking = self._look_behind(journal)
+                self._looking = asyncio.get_running_loop().create_task(looking, name="look at files")
+            case _:
+                pass
 
-        def heard(event: Event) -> None:
-            emit(event)
-            match event:
-                case Fact(entry=e.SnapshotTaken(failed="") as taken):
-                    self._open[taken.call] = taken
-                case Fact(entry=e.FilesMoved(call=call)):
-                    self._open.pop(call, None)
-                    self._earlier.discard(call)
-                case Fact(entry=e.TurnEnded()) if self._open and not self._earlier:
-                    self._looking = asyncio.get_running_loop().create_task(self._look_behind(), name="look at files")
-                case _:
-                    pass
-
-        return heard
-
-    async def _look_behind(self) -> None:
+    async def _look_behind(self, journal: JournalWriter) -> None:
         seen = await in_daemon(lambda: tuple(self._moved(each) for each in tuple(self._open.values())))
-        assert self._journal is not None
         try:
-            self._journal().append(*seen)
+            journal.append(*seen)
         except StateError as failed:
-            self._journal().not_recorded(failed)
+            journal.not_recorded(failed)
 
     async def look(self) -> Sequence[Seen]:
         """Return what calls without a look changed, and the end of a restore that a kill left half done."""
@@ -187,18 +169,6 @@ class SessionUndo:
     def any_running(self) -> bool:
         """Return whether it still looks behind a turn."""
         return self._looking is not None and not self._looking.done()
-
-    def orphans(self, conversation: Conversation) -> Sequence[LeftBehind]:
-        """Return nothing: it starts no process that outlives a look."""
-        del conversation
-        return ()
-
-    def missing_ends(
-        self, conversation: Conversation, running: str, *, began: Mapping[str, float]
-    ) -> Sequence[e.Entry]:
-        """Return nothing: what is missing is in `look`."""
-        del conversation, running, began
-        return ()
 
     async def end(self, within: float) -> None:
         """Wait for a look that runs."""
@@ -224,7 +194,10 @@ class SessionUndo:
             text = rewind_entry(agent.conversation, (), turn)[1] if what == "both" else ""
             calls = self.history(agent).since(turn)
             if not any(each.changes for each in calls) and what == "files":
-                raise UsageError(f"Nothing to undo: no call since turn {turn} changed a file{_unknown(calls)}.")
+                raise UsageError(
+                    f"Nothing to undo: no call since turn {turn} changed a file{_unknown(calls)}. See "
+                    "holdfast undo --list."
+                )
             plan = await in_daemon(lambda: prepared(self._root, self._snapshots, _plan(calls)))
             await self._restore(
                 agent,
@@ -247,7 +220,7 @@ class SessionUndo:
         async def act() -> None:
             undone = self.history(agent).redoable
             if undone is None:
-                raise UsageError("Nothing to redo: no undo of files is the last thing that happened.")
+                raise UsageError("Nothing to redo: no undo of files is the last thing that happened. See /undo.")
             plan = await in_daemon(lambda: prepared(self._root, self._snapshots, redo_plan(undone.steps)))
             await self._restore(
                 agent,
@@ -293,9 +266,9 @@ def _plan(calls: Sequence[CallChanges]) -> RestorePlan:
 
 
 def _unknown(calls: Sequence[CallChanges]) -> str:
-    """Return what is said beside of calls whose changes are not known."""
+    """Return what is reason beside of calls whose changes are not known."""
     unknown = sum(1 for each in calls if each.failed)
-    return f" as far as is known; of {unknown} it is not" if unknown else ""
+    return f" ; what {unknown} of them changed is not known" if unknown else ""
 
 
 def _refuse_with_tasks(agent: Agent, what: str) -> None:
@@ -307,8 +280,8 @@ def _refuse_with_tasks(agent: Agent, what: str) -> None:
 def _why(error: Exception) -> str:
     if isinstance(error, GitFailed):
         return str(error)
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"The files could not be kept: {said}."
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"The files could not be kept: {reason}."
 
 
 def _since(began: float) -> float:

@@ -30,8 +30,8 @@ from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
 from holdfast.undo.index_copy import copied_index
 from holdfast.undo.kept_contents import KeptContents
-from holdfast.undo.path_states import ABSENT, FOLDER, OTHER
-from holdfast.undo.private_git import MOST_SECONDS, GitFailed, PrivateGit
+from holdfast.undo.path_states import ABSENT_STATE, FOLDER_STATE, OTHER_STATE
+from holdfast.undo.private_git import SNAPSHOT_SECONDS, GitFailed, PrivateGit
 from holdfast.undo.scan import (
     DEPENDENCY_FOLDERS,
     USUAL_MODES,
@@ -42,17 +42,17 @@ from holdfast.undo.scan import (
     encode_scan,
 )
 
-LARGEST_FILE = 20_000_000
+LARGEST_COPY = 20_000_000
 """Bytes of a file that is kept; of a larger one only size and time are compared."""
 LARGEST_IGNORED = 1_000_000
 MOST_IGNORED = 32_000_000
 """Bytes of one file that git ignores and that is kept, and of all of them."""
-MOST_NEW = 512_000_000
+MOST_NEW_BYTES = 512_000_000
 """Bytes of new files that one snapshot stores."""
 MOST_NEW_FILES = 20_000
 MOST_UNCOVERED = 50_000
 """Files whose content is not kept that are looked at; with more of them, ignored files are not."""
-MOST_FILES = 200_000
+MOST_TRACKED = 200_000
 MOST_CHANGES = 10_000
 """Paths that one command may change so that it can be undone."""
 
@@ -92,18 +92,18 @@ class Snapshots:
         self._tree = ""
         self.contents = KeptContents(folder, sha256=self._has_sha256())
 
-    def take(self, *, behind: bool = False) -> Snapshot:
+    def take(self, *, after_call: bool = False) -> Snapshot:
         """Return the folder as it is now, durably kept; raises `GitFailed`, `OSError` or `ValueError`.
 
-        `behind` is whether a call of ours has just ended: a secret file that it changed is kept too.
+        `after_call` is whether a call has just ended: a secret file that it changed is kept too.
         """
-        if not self._busy.acquire(timeout=MOST_SECONDS):
+        if not self._busy.acquire(timeout=SNAPSHOT_SECONDS):
             raise GitFailed("The snapshot before has not ended.")
         try:
             git = self._ready()
             git.begin()
             try:
-                return self._taken(git, behind=behind)
+                return self._new_snapshot(git, after_call=after_call)
             except GitFailed:
                 self._tree = ""
                 raise
@@ -118,14 +118,18 @@ class Snapshots:
         git.begin()
         then, now = self._scan(before), self._scan(after)
         changes = dict(self._file_changes(git, before.tree, after.tree, then, now))
-        for path, gone in self._folder_changes(git, before.tree, after.tree, then, now):
-            file = changes.get(path, PathChange(self._name(path), ABSENT, ABSENT))  # a file may stand in its place
-            changes[path] = PathChange(file.path, FOLDER if gone else file.before, file.after if gone else FOLDER)
+        for path, is_gone in self._folder_changes(git, before.tree, after.tree, then, now):
+            file = changes.get(
+                path, PathChange(self._name(path), ABSENT_STATE, ABSENT_STATE)
+            )  # a file may stand in its place
+            changes[path] = PathChange(
+                file.path, FOLDER_STATE if is_gone else file.before, file.after if is_gone else FOLDER_STATE
+            )
         if len(changes) > MOST_CHANGES:
             raise GitFailed(f"It changed {len(changes):,} paths (at most {MOST_CHANGES:,}).")
         uncovered = tuple(valid_unicode(self._name(path)) for path in changed_uncovered(then, now))
-        kept = {path: change for path, change in changes.items() if valid_unicode(path) == path}
-        return Difference(tuple(kept[path] for path in sorted(kept)), uncovered[:MOST_CHANGES])
+        valid = {path: change for path, change in changes.items() if valid_unicode(path) == path}
+        return Difference(tuple(valid[path] for path in sorted(valid)), uncovered[:MOST_CHANGES])
 
     def contents_of(self, names: Iterable[str]) -> dict[str, bytes]:
         """Return contents by their ids, also those that only the user's repository has; what is lost is left out."""
@@ -168,7 +172,7 @@ class Snapshots:
         for left in ("index.lock",):
             (self._folder / left).unlink(missing_ok=True)  # of a git that was killed: this process has the session
         if self._repository is not None and not (self._folder / "index").exists():
-            copied_index(git, git_folder(self._repository), self._repository, most=MOST_FILES)
+            copied_index(git, git_folder(self._repository), self._repository, most=MOST_TRACKED)
         self._git = git
         return git
 
@@ -185,14 +189,14 @@ class Snapshots:
 
     # --- one snapshot -------------------------------------------------------------------------------------------
 
-    def _taken(self, git: PrivateGit, *, behind: bool) -> Snapshot:
+    def _new_snapshot(self, git: PrivateGit, *, after_call: bool) -> Snapshot:
         listed, uncovered = self._listed(git)
         known = {path for tag, path in listed if tag != "?"}
         new = [path for tag, path in listed if tag == "?" and path not in known]
         update: list[str] = []
         drop: list[str] = []
         for path in known:
-            if self._is_kept(path, uncovered, secrets=behind):
+            if self._is_kept(path, uncovered, secrets=after_call):
                 update.append(path)
             else:
                 drop.append(path)
@@ -239,7 +243,7 @@ class Snapshots:
         is_link, is_file = stat.S_ISLNK(status.st_mode), stat.S_ISREG(status.st_mode)
         is_open = is_link or (is_file and os.access(self._below + path, os.R_OK))
         is_told = secrets or is_link or not holds_secrets(self._below + path)
-        if stat.S_ISDIR(status.st_mode) or (is_open and is_told and status.st_size <= LARGEST_FILE):
+        if stat.S_ISDIR(status.st_mode) or (is_open and is_told and status.st_size <= LARGEST_COPY):
             return valid_unicode(path) == path
         uncovered[path] = SizeAndTime(status.st_size, status.st_mtime_ns)
         return False
@@ -250,7 +254,7 @@ class Snapshots:
             return []
         found = git.run("check-ignore", "-z", "--stdin", data=_joined(paths), codes=(0, 1)) if self._repository else b""
         ignored = {os.fsdecode(each) for each in found.split(b"\0")}
-        kept: list[str] = []
+        names: list[str] = []
         total = 0
         for path in paths:
             try:
@@ -264,12 +268,13 @@ class Snapshots:
                 continue
             total += size
             self._ignored_bytes += size if path in ignored else 0
-            kept.append(path)
-        if total > MOST_NEW or len(kept) > MOST_NEW_FILES:
+            names.append(path)
+        if total > MOST_NEW_BYTES or len(names) > MOST_NEW_FILES:
             raise GitFailed(
-                f"There are {len(kept):,} new files of {total:,} bytes (at most {MOST_NEW_FILES:,} and {MOST_NEW:,})."
+                f"There are {len(names):,} new files of {total:,} bytes (at most {MOST_NEW_FILES:,} of "
+                f"{MOST_NEW_BYTES:,})."
             )
-        return kept
+        return names
 
     def _walked(self, git: PrivateGit) -> tuple[dict[str, int], tuple[str, ...]]:
         """Return the permissions that a tree cannot say, and the folders in which there is nothing to look at."""
@@ -386,7 +391,7 @@ def _joined(paths: Iterable[str]) -> bytes:
 def _state(mode: str, found: str, unusual: int | None) -> PathState:
     """Return the state that git's words for a file mean."""
     if not found.strip("0"):
-        return ABSENT
+        return ABSENT_STATE
     match mode:
         case "100644":
             return PathState("file", found, unusual or 0o644)
@@ -395,4 +400,4 @@ def _state(mode: str, found: str, unusual: int | None) -> PathState:
         case "120000":
             return PathState("link", found)
         case _:
-            return OTHER
+            return OTHER_STATE

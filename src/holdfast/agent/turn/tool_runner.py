@@ -83,8 +83,8 @@ class Calls:
             allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
             if allowed is None:
                 continue
-            kept = () if call.can_continue else await self._kept_before(call, plan, allowed)
-            together.append(self._start(call, plan, allowed, kept))
+            snapshots = () if call.can_continue else await self._kept_before(call, plan, allowed)
+            together.append(self._start(call, plan, allowed, snapshots))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -251,9 +251,9 @@ class Calls:
         return await self._steps.before_start(PlannedCall(call.part, plan, name, allowed.confined))
 
     def _start(
-        self, open_call: OpenCall, plan: Plan, allowed: Allow, kept: tuple[e.SnapshotTaken | e.FilesMoved, ...]
+        self, open_call: OpenCall, plan: Plan, allowed: Allow, snapshots: tuple[e.SnapshotTaken | e.FilesMoved, ...]
     ) -> asyncio.Task[None]:
-        """Journal that the call starts, with what was `kept` before, then start it. A call that goes on had started."""
+        """Journal that the call starts, with its `snapshots`, then start it. A call that goes on had started."""
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
@@ -263,7 +263,7 @@ class Calls:
             remote=plan.remote,
             confined=allowed.confined,
         )
-        self._journal.append(*(() if open_call.can_continue else (*kept, started)))
+        self._journal.append(*(() if open_call.can_continue else (*snapshots, started)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()

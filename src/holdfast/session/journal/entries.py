@@ -163,7 +163,7 @@ class Rewound(_Fact, frozen=True, tag="rewound"):
     """The conversation continues from before the prompt of `turn`; later entries are no longer part of it.
 
     `note`, if any, opens the next user message and says which effects were not undone. `files` is the restore by which
-    the files were taken back with it, "" if they stay.
+    the files were restored with it, "" if they stay.
     """
 
     turn: int

@@ -101,6 +101,8 @@ class Narrator:
         self._open_questions: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
+        self._restore: e.RestoreStarted | None = None  # the last one that began
+        self._unkept = ""  # why files were not kept before a call: said once
 
     def title(self, call: str) -> str:
         """Return the call or user command as one line."""
@@ -215,9 +217,30 @@ class Narrator:
         if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
         elif isinstance(entry, _Restore):
-            yield from _restores(entry)
+            yield from self._restores(entry)
         else:
             yield from _server(entry)
+
+    def _restores(self, entry: _Restore) -> Iterator[Sentence]:
+        """Yield the sentence about what was done to files, or about why their content is not kept."""
+        match entry:
+            case e.SnapshotTaken(failed=why):
+                if why and why != self._unkept:
+                    yield Sentence("files", f"What commands do to files is not kept, and cannot be undone. {why}")
+                self._unkept = why or self._unkept
+            case e.FilesMoved(call=call, failed=why):
+                if why:
+                    yield Sentence("files", f"What {self.title(call)} did to files is not known. {why}")
+            case e.RestoreStarted():
+                self._restore = entry
+            case e.RestoreEnded(skipped=skipped):
+                begun, self._restore = self._restore, None
+                left = {each.path for each in skipped}
+                done = [step.path for step in begun.steps if step.path not in left] if begun is not None else []
+                what = "done again" if begun is not None and begun.redo else "undone"
+                alone = f"; {count_noun(len(skipped), 'path')} left as it is" if skipped else ""
+                listed = "\n".join((*done, *(f"{each.path}: {each.why}" for each in skipped)))
+                yield Sentence("files", f"Files {what}: {count_noun(len(done), 'path')}{alone}.", listed)
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> Iterator[Sentence]:
         match entry:
@@ -342,21 +365,6 @@ def _folder(entry: _Folder) -> Sentence:
             return Sentence("session", f"The session works in {home(new)} from here on; before, in {home(old)}.")
         case e.FolderGone(folder=folder):
             return Sentence("files", folder_gone(folder))
-
-
-def _restores(entry: _Restore) -> Iterator[Sentence]:
-    """Yield the sentence about what was done to files, or about why their content is not kept."""
-    match entry:
-        case e.SnapshotTaken(failed=why) | e.FilesMoved(failed=why) if why:
-            what = "in files cannot be undone" if isinstance(entry, e.SnapshotTaken) else "in files is not known"
-            yield Sentence("files", f"What the call changed {what}: {why}")
-        case e.RestoreStarted(steps=steps, redo=redo):
-            yield Sentence("files", f"{'Redoing' if redo else 'Undoing'} {count_noun(len(steps), 'path')}.")
-        case e.RestoreEnded(skipped=skipped) if skipped:
-            listed = "\n".join(f"{each.path}: {each.why}" for each in skipped)
-            yield Sentence("files", f"{count_noun(len(skipped), 'path')} left alone.", listed)
-        case _:
-            pass
 
 
 def _titled(entry: e.Titled) -> str:

@@ -50,10 +50,10 @@ class CallSteps:
         """Return the entries that are appended with the start of an allowed call. Raises `TurnStopped` on a stop."""
         entries: list[SnapshotTaken | FilesMoved] = []
         for step in self._seam.before_start:
-            kept = step(planned)
-            if kept is not None:
+            snapshot = step(planned)
+            if snapshot is not None:
                 try:
-                    entries += await self._stop.race(kept, BEFORE_START)
+                    entries += await self._stop.race(snapshot, BEFORE_START)
                 except TimeoutError:
                     why = f"It took more than {BEFORE_START:g} s."
                     entries.append(SnapshotTaken(call=planned.call.id, failed=why))

@@ -1,7 +1,7 @@
 """Carries out the plan of a restore: prepared, journalled, then done path by path, in any process that comes after.
 
 Preparing keeps every content that the steps need, and every content that they replace. So from the entry on, nothing
-but the session's own folder is needed: a restore can always be finished, and taken back. Each step looks first. What is
+but the session's own folder is needed: a restore can always be finished, and undone. Each step looks first. What is
 done already stays, what is as expected is changed, and what is anything else is skipped and listed.
 """
 
@@ -29,8 +29,8 @@ def prepared(root: Path, snapshots: Snapshots, plan: RestorePlan) -> RestorePlan
             steps.append(step)
         else:
             skipped.append(SkippedPath(step.path, "it was changed since, by something else"))
-    wanted = {step.content.object for step in steps if step.content.object}
-    missing = [name for name in wanted if contents.get(name) is None]
+    names = {step.content.object for step in steps if step.content.object}
+    missing = [name for name in names if contents.get(name) is None]
     found = snapshots.contents_of(missing)
     for content in found.values():
         contents.put(content)
