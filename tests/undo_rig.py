@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import subprocess
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from holdfast.testing.script import Call, Reply, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tools.toolbox import LocalToolbox
 from holdfast.undo.session_undo import SessionUndo
+from polling import HANGS
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
 
@@ -48,6 +50,15 @@ def contents(folder: Path) -> dict[str, State]:
             else:
                 found[key] = ("file", path.read_bytes(), stat.S_IMODE(status.st_mode))
     return found
+
+
+async def until(check: Callable[[], bool]) -> None:
+    """Wait for something that happens beside."""
+    for _ in range(int(100 * HANGS)):
+        if check():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not happen")
 
 
 class UndoRig:

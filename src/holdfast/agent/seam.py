@@ -77,7 +77,7 @@ then the first `Ask`.
 BeforeStart = Callable[[PlannedCall], Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]] | None]
 """`before_start`: keeps what must be durable before an allowed call starts; its entries are in one append with that."""
 
-AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted | e.FilesMoved]] | None]
+AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
 """`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
 
 

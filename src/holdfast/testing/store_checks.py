@@ -255,6 +255,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         uncovered=("large.bin",),
         later=True,
         failed="It took too long.",
+        note="[Note: it deleted a.py.]",
     ),
     e.RestoreStarted(
         id="r41",

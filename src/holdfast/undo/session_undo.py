@@ -21,12 +21,15 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.recovery.rewind import rewind_entry
 from holdfast.agent.seam import PlannedCall, Seen
 from holdfast.errors import StateError, UsageError
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
+from holdfast.session.observed_effects import interrupted_note
 from holdfast.system.threads import in_daemon
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.path_states import look, same
@@ -53,6 +56,7 @@ class SessionUndo:
         self._open = dict(history.open)  # calls that were not looked at behind
         self._earlier = set(self._open)  # of them, those of an earlier process
         self._unfinished = history.unfinished
+        self._titles: dict[str, str] = {}  # of calls of this process
         self._gave_up = ""
         self._opened_snapshots: Snapshots | None = None
         self._one_restore = threading.Lock()
@@ -68,6 +72,7 @@ class SessionUndo:
 
     def before_start(self, planned: PlannedCall) -> Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]]:
         """Keep what an allowed call may change."""
+        self._titles[planned.call.id] = planned.plan.title
         return in_daemon(lambda: self._snapshot_entries(planned))
 
     def _snapshot_entries(self, planned: PlannedCall) -> tuple[e.SnapshotTaken | e.FilesMoved, ...]:
@@ -100,6 +105,8 @@ class SessionUndo:
     def after_call(self, ended: e.CallEnded) -> Awaitable[Sequence[e.FilesMoved]] | None:
         """Look at what a call has changed; None for one that changes nothing."""
         entry = self._open.get(ended.call)
+        if ended.outcome == "interrupted":
+            return None  # a stop does not wait: it is looked at behind the turn
         return None if entry is None else in_daemon(lambda: (self._moved(entry),))
 
     def _moved(self, entry: e.SnapshotTaken) -> e.FilesMoved:
@@ -145,10 +152,17 @@ class SessionUndo:
 
     async def _look_behind(self, journal: JournalWriter) -> None:
         seen = await in_daemon(lambda: tuple(self._moved(each) for each in tuple(self._open.values())))
+        seen = tuple(self._with_note(each) for each in seen)
         try:
             journal.append(*seen)
         except StateError as failed:
             journal.not_recorded(failed)
+
+    def _with_note(self, moved: e.FilesMoved) -> e.FilesMoved:
+        """Return it with the note that says it to the model, if there is something to say."""
+        if not (moved.changes or moved.uncovered):
+            return moved
+        return msgspec.structs.replace(moved, note=interrupted_note(self._titles.get(moved.call, moved.call), moved))
 
     async def look(self) -> Sequence[Seen]:
         """Return what calls without a look changed, and the end of a restore that a kill left half done."""

@@ -155,7 +155,9 @@ class Recovery:
             entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
-            settled = settle(conversation, stop_cause, known=self._evidence(conversation))
+            evidence = self._evidence(conversation)
+            evidence.moved.update({each.call: each for each in observations if isinstance(each, e.FilesMoved)})
+            settled = settle(conversation, stop_cause, known=evidence)
             entries.extend(started_only(settled, conversation) if resuming else settled)
         self._journal.append(*entries, *observations)
         self._unreported = self._repaired = ()

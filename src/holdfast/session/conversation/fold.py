@@ -132,6 +132,7 @@ class Fold:
                 | e.FolderGone()
                 | e.Moved()
                 | e.RestoreEnded()
+                | e.FilesMoved()
             ):
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
@@ -139,7 +140,7 @@ class Fold:
             case e.RequestsChanged():
                 self._refused = self._refused.after_change(entry)
                 self._unsign(entry.model)
-            case e.SnapshotTaken() | e.FilesMoved() | e.RestoreStarted():
+            case e.SnapshotTaken() | e.RestoreStarted():
                 pass  # of files, not of the conversation
 
     def _set_up(self, entry: c.SetUp) -> None:

@@ -66,7 +66,8 @@ class FilesMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="files-moved
     """What `call` changed, by looking before and behind it. Only these paths are ever restored.
 
     `tree` is the object with all files behind it. `uncovered` are paths that changed and of which no content is kept.
-    `later` is whether it was looked for only by a later process. `failed` is why nothing is known.
+    `later` is whether it was looked for only by a later process. `failed` is why nothing is known. `note`, if any,
+    opens the next user message: the call was interrupted, and its result could not say it.
     """
 
     call: str
@@ -75,6 +76,7 @@ class FilesMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="files-moved
     uncovered: tuple[str, ...] = ()
     later: bool = False
     failed: str = ""
+    note: str = ""
 
 
 class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore-started", omit_defaults=True):
