@@ -42,7 +42,7 @@ KILLED = (
 
 @needs("git", "linux")
 @pytest.mark.parametrize(("line", "words"), KILLED)
-async def test_what_a_killed_command_did_is_told_and_can_be_undone(tmp_path: Path, line: str, words: str) -> None:
+async def test_what_a_killed_command_did_is_said_and_can_be_undone(tmp_path: Path, line: str, words: str) -> None:
     folder = tmp_path / "w"
     (tmp_path / "home" / "s").mkdir(parents=True)
     folder.mkdir()
@@ -78,7 +78,7 @@ async def test_what_a_killed_command_did_is_told_and_can_be_undone(tmp_path: Pat
 
 
 @needs("git", "linux")
-async def test_what_a_stopped_command_did_is_told_behind_its_turn(tmp_path: Path) -> None:
+async def test_what_a_stopped_command_did_is_said_behind_its_turn(tmp_path: Path) -> None:
     async with undo_rig(tmp_path) as rig:
         turn = asyncio.create_task(rig.bash("echo x > made; touch ready; sleep 100"))
         await until((rig.folder / "ready").exists)

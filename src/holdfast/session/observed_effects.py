@@ -1,6 +1,6 @@
 """What was seen of the effect of an interrupted call, as words for the model. Pure.
 
-Only what was looked at is said: the files of the folder, before the call and now. What a wall created impossible is said
+Only what was looked at is said: the files of the folder, before the call and now. What a wall made impossible is said
 too, and never more than that.
 """
 

@@ -100,7 +100,7 @@ def make(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        if error.errno in _GONE and content.kind == "absent":
+        if error.errno in _GONE and content.kind == "absent" and not _leads_through_link(place):
             return
         raise PathChanged(f"it cannot be changed: {error.strerror}") from error
 
