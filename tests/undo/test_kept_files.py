@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import zlib
 from pathlib import Path
@@ -33,6 +34,7 @@ async def test_line_ends_that_git_converts_come_back_as_they_were(tmp_path: Path
     git(folder, "init", "-q")
     (folder / ".gitattributes").write_text("*.txt text eol=crlf\n")
     (folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    os.utime(folder / "a.txt", (1, 1))  # of a file that is as old as its index, git looks at the content
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "first")
     before = contents(folder)
@@ -91,6 +93,28 @@ async def test_what_is_kept_of_a_call_is_durable_with_its_start(tmp_path: Path) 
             states={"deep": ABSENT_STATE, "deep/a": ABSENT_STATE},
             seconds=taken.seconds if isinstance(taken, e.SnapshotTaken) else 0.0,
         )
+
+
+@needs("git")
+async def test_what_only_old_turns_need_is_deleted_beyond_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.undo.budget.KEPT_TURNS", 2)
+    monkeypatch.setattr("holdfast.undo.session_undo.CALLS_BETWEEN", 1)
+    async with undo_rig(tmp_path) as rig:
+        for number in range(4):
+            await rig.bash(f"echo version-{number} > a; echo only-{number} > b{number}")
+        before = contents(rig.folder)
+        rig.undo.most_kept = 1
+        await rig.bash("true")
+        assert not any(b"version-0" in each for each in objects(rig.session / "undo"))
+        rig.undo.most_kept = 1 << 30
+        await rig.undo.rewind(rig.agent, 4, "files")
+        assert (rig.folder / "a").read_text() == "version-2\n"
+        await rig.undo.redo(rig.agent)
+        assert contents(rig.folder) == before
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert contents(rig.folder) == {}
 
 
 def test_a_path_that_is_something_else_is_left_alone(tmp_path: Path) -> None:

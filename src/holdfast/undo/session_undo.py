@@ -31,6 +31,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.observed_effects import interrupted_note
 from holdfast.system.threads import in_daemon
+from holdfast.undo.budget import MOST_KEPT, needed_objects
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
@@ -40,6 +41,10 @@ from holdfast.undo.snapshots import Snapshot, Snapshots
 
 if TYPE_CHECKING:
     from holdfast.agent.journal_writer import JournalWriter
+
+
+CALLS_BETWEEN = 100
+"""Calls between two looks at how much is kept."""
 
 
 class SessionUndo:
@@ -58,6 +63,10 @@ class SessionUndo:
         self._unfinished = history.unfinished
         self._titles: dict[str, str] = {}  # of calls of this process
         self._gave_up = ""
+        self._journal: JournalWriter | None = None
+        self._since_look = 0  # calls until the size is looked at again
+        self.most_kept = MOST_KEPT
+        """Bytes of what is kept."""
         self._opened_snapshots: Snapshots | None = None
         self._one_restore = threading.Lock()
         self._looking: asyncio.Task[None] | None = None
@@ -83,7 +92,7 @@ class SessionUndo:
                 paths = dict.fromkeys(p for each in planned.plan.changes for p in self._with_missing_folders(each.path))
                 states = {path: look(self._root, path, self._snapshots.contents, keep=True) for path in paths}
                 entry = e.SnapshotTaken(call=call, states=states, seconds=_since(began))
-            elif self._gave_up:
+            elif self._gave_up or not self._has_room():
                 entry = e.SnapshotTaken(call=call, failed=self._gave_up)
             else:
                 snapshot = self._snapshots.take()
@@ -92,6 +101,20 @@ class SessionUndo:
             self._gave_up = self._gave_up or (_why(error) if planned.plan.effect != "write" else "")
             entry = e.SnapshotTaken(call=call, failed=_why(error), seconds=_since(began))
         return (*seen, entry)
+
+    def _has_room(self) -> bool:
+        """Return whether what is kept is within its bound; else what only old turns need is deleted. Blocks."""
+        self._since_look -= 1
+        if self._since_look > 0 or self._journal is None:
+            return True
+        self._since_look = CALLS_BETWEEN
+        contents = self._snapshots.contents
+        if contents.size() <= self.most_kept:
+            return True
+        self._snapshots.delete_all_but(needed_objects(undo_history(self._journal.entries())))
+        if contents.size() > self.most_kept:
+            self._gave_up = f"More than {self.most_kept:,} bytes are kept for the newest turns."
+        return not self._gave_up
 
     def _with_missing_folders(self, path: str) -> tuple[str, ...]:
         """Return the path, and the folders on the way to it that are not there: the call may make them."""
@@ -138,6 +161,7 @@ class SessionUndo:
 
     def hear(self, entry: e.Entry, journal: JournalWriter) -> None:
         """Hear an entry, which is durable; behind a turn, look at calls that were left."""
+        self._journal = journal
         match entry:
             case e.SnapshotTaken(failed=""):
                 self._open[entry.call] = entry

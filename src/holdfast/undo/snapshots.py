@@ -28,6 +28,7 @@ from holdfast.system.bounded_files import read_bounded
 from holdfast.system.git import git_folder, repository
 from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
+from holdfast.undo.budget import delete_objects
 from holdfast.undo.index_copy import copied_index
 from holdfast.undo.kept_contents import KeptContents
 from holdfast.undo.path_states import ABSENT_STATE, FOLDER_STATE, OTHER_STATE
@@ -90,6 +91,7 @@ class Snapshots:
         self._scans_ignored = True
         self._ignored_bytes = 0
         self._tree = ""
+        self._last: Snapshot | None = None
         self.contents = KeptContents(folder, sha256=self._has_sha256())
 
     def take(self, *, after_call: bool = False) -> Snapshot:
@@ -130,6 +132,15 @@ class Snapshots:
         uncovered = tuple(valid_unicode(self._name(path)) for path in changed_uncovered(then, now))
         valid = {path: change for path, change in changes.items() if valid_unicode(path) == path}
         return Difference(tuple(valid[path] for path in sorted(valid)), uncovered[:MOST_CHANGES])
+
+    def delete_all_but(self, needed: set[str]) -> int:
+        """Delete the objects that neither the index nor anything `needed` names; return how many. Raises as `take`."""
+        git = self._ready()
+        git.begin()
+        indexed = (line.split(b" ", 2)[1].decode() for line in git.run("ls-files", "-z", "-s").split(b"\0") if line)
+        scans = {self._last.scan} if self._last is not None else set[str]()
+        self._tree = ""  # its folders are written again
+        return delete_objects(self._folder, {*needed, *indexed, *scans})
 
     def contents_of(self, names: Iterable[str]) -> dict[str, bytes]:
         """Return contents by their ids, also those that only the user's repository has; what is lost is left out."""
@@ -211,7 +222,8 @@ class Snapshots:
         if len(uncovered) > MOST_UNCOVERED:
             raise GitFailed(f"There are more than {MOST_UNCOVERED:,} files that cannot be kept.")
         scan = Scan(*self._walked(git), uncovered)
-        return Snapshot(self._tree, self.contents.put(encode_scan(scan)))
+        self._last = Snapshot(self._tree, self.contents.put(encode_scan(scan)))
+        return self._last
 
     def _listed(self, git: PrivateGit) -> tuple[list[tuple[str, str]], dict[str, SizeAndTime]]:
         """Return the files that differ from the index, with git's letters for how, and an empty list of others."""

@@ -159,7 +159,8 @@ class Recovery:
             evidence.moved.update({each.call: each for each in observations if isinstance(each, e.FilesMoved)})
             settled = settle(conversation, stop_cause, known=evidence)
             entries.extend(started_only(settled, conversation) if resuming else settled)
-        self._journal.append(*entries, *observations)
+        entries += observations
+        self._journal.append(*entries)
         self._unreported = self._repaired = ()
         self._gap = False
         self._settled()

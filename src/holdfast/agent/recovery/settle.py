@@ -171,7 +171,8 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     printed = valid_unicode(traces.output.text) if traces else ""
     if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
         text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
-        return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
+        outcome = "ok" if traces.output.ok else "failed"
+        return CallEnded(call=call_id, outcome=outcome, text=text, seconds=seconds, exit=traces.output.exit)
     file_checks = known.file_checks.get(call_id, ())
     observed: Observed = "unknown"
     if known.gap:

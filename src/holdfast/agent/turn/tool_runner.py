@@ -353,6 +353,7 @@ class Calls:
                 seconds=seconds,
                 snapshots=output.snapshots,
                 images=output.images,
+                exit=output.exit,
             )
             ended = self._repeated.with_notice(ended)
             try:
