@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("providers",),
     ("agent", "testing"),
+    ("undo",),
     ("host",),
     ("fleet",),
     ("ui", "__main__"),

@@ -49,6 +49,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "config",
         "providers",
         "agent",
+        "undo",
         "host",
     ),
     "testing": ("testing",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import (
@@ -53,6 +54,8 @@ from holdfast.session.journal.store import Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
+
+T = TypeVar("T")
 
 
 class Agent:
@@ -126,6 +129,7 @@ class Agent:
             toolbox=toolbox,
             drift=drift,
             steps=self._steps,
+            looks=seam.look,
             checks=checks,
             detached=self._detached,
         )
@@ -144,6 +148,7 @@ class Agent:
         self.permissions = Permissions(mode, self.journal, project=project, offered=offered)
         seam = Seam(
             before_call=(*seam.before_call, self.permissions.judge),
+            before_start=seam.before_start,
             after_call=(drift.servers_after_call, drift.folder_after_call, *seam.after_call),
             instructions=instructions,
             recovery=self._steps,
@@ -217,7 +222,7 @@ class Agent:
             )
         with self._begin_operation() as operation:
             found = await self.recovery.inspect(operation.stop)
-            self.recovery.recover(found.processes)
+            self.recovery.recover(found.processes, observations=found.observations)
             turn = self.conversation.turns + 1
             text, typed = valid_unicode(prompt), valid_unicode(typed)
             accepted = e.PromptAccepted(
@@ -235,7 +240,7 @@ class Agent:
         with self._begin_operation() as operation:
             resuming = self._context.ask is not None and self.recovery.can_resume
             found = await self.recovery.inspect(operation.stop, files=resuming)
-            self.recovery.recover(found.processes, resuming=resuming)
+            self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
             self.journal.append(*found.files)
             if resuming:
                 return await self._begin(operation, found.raised)
@@ -253,7 +258,7 @@ class Agent:
 
     async def _recover(self, operation: Operation, *, resuming: bool = False) -> None:
         found = await self.recovery.inspect(operation.stop, files=False)
-        self.recovery.recover(found.processes, resuming=resuming)
+        self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
         if found.raised is not None:
             raise found.raised
 
@@ -336,6 +341,15 @@ class Agent:
             entry, text = rewind_entry(self.conversation, self.journal.entries(), turn)
             self.journal.append(entry)
             return text
+
+    async def exclusively(self, act: Callable[[], Awaitable[T]]) -> T:
+        """Do something between turns that nothing may run beside, behind recovery; return what it returns.
+
+        Raises `UsageError` while a turn runs.
+        """
+        with self._begin_operation() as operation:
+            await self._recover(operation)
+            return await act()
 
     async def compact(self, wish: str = "") -> e.Compacted | None:
         """Summarize the older part of the conversation and return the entry, None after a stop.
@@ -437,7 +451,9 @@ class Agent:
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), prompt)
+                    self.journal.append(
+                        *found.observations, *found.files, *found.tools, *back_to_chosen(self.conversation), prompt
+                    )
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended

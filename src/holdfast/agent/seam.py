@@ -15,7 +15,7 @@ import msgspec
 from holdfast.session.conversation.conversation import Conversation, Noted
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import ProcessId
+from holdfast.tool_calls import Confined, ProcessId
 from holdfast.tools.approval.decision import Decision
 from holdfast.tools.tool import Instruction, Plan
 
@@ -56,11 +56,15 @@ class RecoveryStep(Protocol):
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
-    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another."""
+    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another.
+
+    `confined` is the wall around an allowed command.
+    """
 
     call: CallPart
     plan: Plan
     tool: str
+    confined: Confined = ""
 
 
 class OtherArguments(msgspec.Struct, frozen=True):
@@ -82,8 +86,18 @@ runs with is in its `call-started`.
 then the first `Ask`.
 """
 
+BeforeStart = Callable[[PlannedCall], Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]] | None]
+"""`before_start`: keeps what must be durable before an allowed call starts; its entries are in one append with that."""
+
 AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
 """`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
+
+
+Seen = e.FilesMoved | e.RestoreEnded | e.Rewound
+"""What a `look` saw, or ended."""
+
+Look = Callable[[], Awaitable[Sequence[Seen]]]
+"""`look`: looks, before recovery, at what calls without an outcome did, and ends what a kill left half done."""
 
 InstructionSource = Callable[[], Sequence[Instruction]]
 """`instructions`: returns the files that apply now. Called on a thread; never raises. The first with a path counts."""
@@ -119,17 +133,25 @@ BEFORE_CALL = 10.0
 MOST_CHANGES = 3
 """How often the steps may change one call; then it is denied."""
 
+BEFORE_START = 10.0
+"""Seconds for one `before_start`; then nothing is kept, and the call starts without it."""
+
 AFTER_CALL = 2.5
 """Seconds for one `after_call`; then it says nothing."""
+
+MOST_LOOK = 60.0
+"""Seconds for one `look`: a restore of many files is finished in it."""
 
 
 class Seam(msgspec.Struct, frozen=True, kw_only=True):
     """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything."""
 
     before_call: tuple[BeforeCall, ...] = ()
+    before_start: tuple[BeforeStart, ...] = ()
     after_call: tuple[AfterCall, ...] = ()
     instructions: tuple[InstructionSource, ...] = ()
     recovery: tuple[RecoveryStep, ...] = ()
+    look: tuple[Look, ...] = ()
 
 
 NO_SEAM = Seam()

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.questions import ChoiceName
-from holdfast.session.journal.entries import Cause, Compacted, ShellEnded, TurnEnded, When
+from holdfast.session.journal.entries import Cause, Compacted, RewindScope, ShellEnded, TurnEnded, When
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.tool_calls import Image, Mode, Pattern
 
@@ -95,9 +95,14 @@ class Recall(_Tagged, frozen=True, tag="recall"):
 
 
 class Rewind(_Tagged, frozen=True, tag="rewind"):
-    """Rewind to before the prompt of `turn`, whose text is returned to the clients."""
+    """Rewind to before the prompt of `turn`, whose text is returned to the clients: the conversation, files or both."""
 
     turn: int
+    what: RewindScope = "conversation"
+
+
+class Redo(_Tagged, frozen=True, tag="redo"):
+    """Do again to files what the last undo took back."""
 
 
 class Compact(_Tagged, frozen=True, tag="compact"):
@@ -173,6 +178,7 @@ Command = (
     | Stop
     | Recall
     | Rewind
+    | Redo
     | Compact
     | Uncompact
     | UseModel

@@ -12,6 +12,7 @@ from holdfast.agent.events import Event
 from holdfast.agent.seam import AfterTurn
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.kept_files import KeptFiles
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
@@ -61,6 +62,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     agent's, if it is not the session's.
     """
     connect_model = connector(options, log)
+    kept_files = KeptFiles(session.toolbox, session.reading) if rules.undo and options.config.undo else None
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
@@ -68,11 +70,12 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
             toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
-            emit=emit,
+            emit=emit if kept_files is None else kept_files.bound(lambda: host.agent.journal, emit),
             ask=ask,
             offered=offered,
             reading=session.reading,
             log=log,
+            seam=None if kept_files is None else kept_files.seam(),
         )
         if options.resumed is not None:
             if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
@@ -103,6 +106,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         greeting=greeting,
         server_prompts=options.prompt_commands,
         slash_commands=options.slash_commands,
+        kept_files=kept_files,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

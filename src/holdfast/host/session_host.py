@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from holdfast.host.slash_commands import OfferedCommand
 
 
+_EFFECTS = e.PromptAccepted | e.Rewound | e.Uncompacted | e.Compacted | e.RestoreStarted
 LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
 """Causes of an end after which no further turn can run."""
 
@@ -174,7 +175,7 @@ class SessionHost:
             case Fact(entry=e.ShellStarted()) if self._starting is not None:
                 self._accept(self._starting)
                 self._starting = None
-            case Fact(entry=e.PromptAccepted() | e.Rewound() | e.Uncompacted() | e.Compacted()) if turn is not None:
+            case Fact(entry=entry) if turn is not None and isinstance(entry, _EFFECTS):
                 self._accept(turn)
             case _:
                 pass
@@ -356,8 +357,14 @@ class SessionHost:
                 result = await self._with_session(submission, lambda: agent.compact(wish), served=True)
             case c.Uncompact():
                 result = await self._with_session(submission, agent.uncompact)
-            case c.Rewind(turn=turn):
+            case c.Rewind(turn=turn, what="conversation"):
                 result = await self._with_session(submission, lambda: agent.rewind(turn))
+            case c.Rewind(turn=turn, what=what):
+                undo = self.session.needs_undo()
+                result = await self._with_session(submission, lambda: undo.rewind(agent, turn, what))
+            case c.Redo():
+                undo = self.session.needs_undo()
+                result = await self._with_session(submission, lambda: undo.redo(agent))
             case c.Recall(message=message):
                 self._recall(submission, message)
             case c.ShowServers(server=server, restart=restart):

@@ -148,6 +148,24 @@ def _continue(now: SlashContext, rest: str) -> SlashReply:
     return SlashReply(command=c.Continue())
 
 
+def _can_undo(now: SlashContext) -> bool:
+    return now.session.kept_files is not None
+
+
+def _undo(now: SlashContext, rest: str) -> SlashReply:
+    if rest not in ("", "files"):
+        return _usage("undo")
+    prompts = now.agent.conversation.prompts
+    if not prompts:
+        raise UsageError("Nothing to undo: the conversation has no prompt yet. Send one first.")
+    return SlashReply(command=c.Rewind(prompts[-1].turn, "files" if rest else "both"))
+
+
+def _redo(now: SlashContext, rest: str) -> SlashReply:
+    del now, rest
+    return SlashReply(command=c.Redo())
+
+
 def _usage(name: str, *chosen: str) -> SlashReply:
     """Return what is chosen now, and what the command is for."""
     return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
@@ -176,6 +194,13 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         "undo the last compaction",
         lambda _now, _rest: SlashReply(command=c.Uncompact(), lines=("Compaction undone.",)),
     ),
+    "undo": SlashCommand(
+        "take back the last turn: the conversation and what calls did to files; /undo files: only the files",
+        _undo,
+        "files",
+        fits=_can_undo,
+    ),
+    "redo": SlashCommand("do again to files what the last undo took back", _redo, fits=_can_undo),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }

@@ -208,12 +208,14 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     remote: RemoteCall | None = None,
     input_request: InputRequest | None = None,
     only_reads: bool = False,
+    observed: str = "",
     program: str = HOLDFAST,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
     `file_checks` says what was found at the paths that it changes. `remote` is the server's tool that it called,
     `input_request` what that server asked the user. `only_reads` says that the tool is holdfast's own and only reads.
+    `observed` is what was seen of its effect.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
@@ -228,6 +230,9 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
     if only_reads:
         return f"{begun} {_ONLY_READS}"
+    if observed and not file_checks:
+        text = f"{begun} {observed}"
+        return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
     return _with_known_effect(begun, file_checks, printed)
 
 

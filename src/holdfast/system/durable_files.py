@@ -16,6 +16,7 @@ from pathlib import Path
 DATABASE = "session.db"
 BLOBS = "blobs"
 STREAMED = "streamed"
+UNDO_FOLDER = "undo"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
 

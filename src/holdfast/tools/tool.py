@@ -50,7 +50,8 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then its partial result. `snapshots` are the files
-    whose content the model now knows. `images` are shown with the text.
+    whose content the model now knows. `images` are shown with the text. `exit` is the exit code of a command that ended
+    by itself.
     """
 
     text: str
@@ -58,6 +59,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
     snapshots: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
+    exit: int | None = None
 
 
 class Traces(msgspec.Struct, frozen=True, kw_only=True):

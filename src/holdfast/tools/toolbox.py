@@ -92,6 +92,21 @@ class LocalToolbox:
         """The declarations of the tools."""
 
     @property
+    def folder(self) -> Path:
+        """Return the session's folder."""
+        return self._folder
+
+    @property
+    def root(self) -> Path:
+        """Return the folder in which the tools work, its links followed."""
+        return self._workspace.root
+
+    @property
+    def private(self) -> tuple[Path, ...]:
+        """Return holdfast's own folders, which no tool changes."""
+        return self._workspace.private
+
+    @property
     def tools(self) -> Mapping[str, Tool]:
         return self._tools
 

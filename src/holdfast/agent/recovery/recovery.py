@@ -35,7 +35,7 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
-from holdfast.agent.seam import RecoveryStep
+from holdfast.agent.seam import MOST_LOOK, Look, RecoveryStep, Seen
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
@@ -56,13 +56,15 @@ class Aftermath(msgspec.Struct, frozen=True):
     """The result of `inspect`: a note about leftover `processes`, and an entry for `files` that have changed.
 
     `raised` is the exception that interrupted it, to be raised after the journal is settled. `tools` are entries for
-    MCP servers that failed and tools that have changed; they may be journalled only before a prompt.
+    MCP servers that failed and tools that have changed; they may be journalled only before a prompt. `observations`
+    are of calls without an outcome.
     """
 
     processes: str
     files: tuple[e.FilesChanged | e.FolderGone, ...] = ()
     raised: BaseException | None = None
     tools: tuple[e.ServerFailed | e.ToolsChanged, ...] = ()
+    observations: tuple[Seen, ...] = ()
 
 
 class Recovery:
@@ -76,6 +78,7 @@ class Recovery:
         toolbox: Toolbox,
         drift: Drift,
         steps: Sequence[RecoveryStep],
+        looks: Sequence[Look],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
@@ -83,6 +86,7 @@ class Recovery:
         self._toolbox = toolbox
         self._drift = drift
         self._steps = steps
+        self._looks = looks
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
@@ -119,10 +123,15 @@ class Recovery:
         A stop ends the wait early, and recovery continues without an answer.
         """
         processes, raised = await self._leftovers(stop)
+        observations: list[Seen] = []
+        for look in self._looks if raised is None else ():  # behind the processes: they have ended
+            found, raised = await stop.try_await(look(), (), within=MOST_LOOK)
+            observations += found
         if raised is not None or not files:
-            return Aftermath(processes, raised=raised)
+            return Aftermath(processes, raised=raised, observations=tuple(observations))
         changed, raised = await stop.try_await(self._drift.files(), (), within=FILE_LOOK)
-        return Aftermath(processes, changed, raised, self._drift.tools() if raised is None else ())
+        tools = self._drift.tools() if raised is None else ()
+        return Aftermath(processes, changed, raised, tools, tuple(observations))
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
@@ -133,7 +142,7 @@ class Recovery:
         calls = conversation.open_calls if turn_is_orphaned else ()
         return await stop.try_await(leftover_processes(self._toolbox, calls, others), MAY_RUN, within=QUIET)
 
-    def recover(self, processes: str, *, resuming: bool = False) -> None:
+    def recover(self, processes: str, *, observations: Sequence[Seen] = (), resuming: bool = False) -> None:
         """Settle what is open and report the damage. With `resuming`, calls that had not started stay open."""
         conversation = self._journal.conversation
         entries: list[e.Entry] = []
@@ -148,8 +157,11 @@ class Recovery:
             entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
-            settled = settle(conversation, stop_cause, known=self._evidence(conversation))
+            evidence = self._evidence(conversation)
+            evidence.moved.update({each.call: each for each in observations if isinstance(each, e.FilesMoved)})
+            settled = settle(conversation, stop_cause, known=evidence)
             entries.extend(started_only(settled, conversation) if resuming else settled)
+        entries += observations
         self._journal.append(*entries)
         self._unreported = self._repaired = ()
         self._gap = False

@@ -34,10 +34,19 @@ from holdfast.agent.model_request.periodic_text import written_once
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Conversation, OpenCall
-from holdfast.session.journal.entries import CallEnded, Entry, ResponseEnded, ShellEnded, ShellStarted, TurnEnded
+from holdfast.session.journal.entries import (
+    CallEnded,
+    Entry,
+    FilesMoved,
+    ResponseEnded,
+    ShellEnded,
+    ShellStarted,
+    TurnEnded,
+)
 from holdfast.session.journal.parts import TextPart, Usage
+from holdfast.session.observed_effects import observed_effect
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChecks, FileSeen, Outcome, RemoteCall
+from holdfast.tool_calls import Effect, FileChecks, FileSeen, Observed, Outcome, RemoteCall
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
 
@@ -56,8 +65,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `file_checks` says what was found at each path that a call changes, `snapshots` are the files whose changes had
     landed, `traces` what commands left behind, `seconds` how long calls have run, `ended` the outcomes of calls that
-    finished while the journal could not be written. With a `gap`, entries that say whether calls started or ended may
-    be unreadable.
+    finished while the journal could not be written, `moved` what calls changed in files. With a `gap`, entries that say
+    whether calls started or ended may be unreadable.
     """
 
     file_checks: dict[str, FileChecks] = msgspec.field(default_factory=dict[str, FileChecks])
@@ -65,6 +74,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     traces: dict[str, Traces] = msgspec.field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = msgspec.field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = msgspec.field(default_factory=dict[str, CallEnded])
+    moved: dict[str, FilesMoved] = msgspec.field(default_factory=dict[str, FilesMoved])
     gap: bool = False
 
 
@@ -169,11 +179,15 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     printed = valid_unicode(traces.output.text) if traces else ""
     if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
         text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed, program=program)
-        return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
+        outcome = "ok" if traces.output.ok else "failed"
+        return CallEnded(call=call_id, outcome=outcome, text=text, seconds=seconds, exit=traces.output.exit)
     file_checks = known.file_checks.get(call_id, ())
+    observed: Observed = "unknown"
     if known.gap:
         text = model_notices.lost(file_checks, printed=printed)
     else:
+        is_reading = call.started is not None and only_reads(call.part.name, call.started.effect, remote)
+        observed, words = observed_effect(known.moved.get(call_id), call.started.confined if call.started else "")
         text = model_notices.interrupted(
             stop_cause.cause,
             stop_cause.detail,
@@ -181,11 +195,25 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             printed=printed,
             remote=remote,
             input_request=waits,
-            only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
+            only_reads=is_reading,
+            observed=words,
             program=program,
         )
+        observed = _observed_edit(file_checks) if file_checks else "no_effect" if is_reading else observed
     snapshots = known.snapshots.get(call_id, ())
-    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots)
+    return CallEnded(
+        call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots, observed=observed
+    )
+
+
+def _observed_edit(checks: FileChecks) -> Observed:
+    """Return how much of an edit was seen: the content of its files says it."""
+    found = {check for _, check in checks}
+    if found == {"after"}:
+        return "all"
+    if found == {"before"}:
+        return "no_effect"
+    return "part" if "after" in found else "unknown"
 
 
 def only_reads(name: str, effect: Effect, remote: RemoteCall | None) -> bool:

@@ -42,6 +42,10 @@ class _Running(msgspec.Struct, frozen=True):
     since: float
 
 
+Kept = tuple[e.SnapshotTaken | e.FilesMoved, ...]
+"""What is journalled with the start of a call, so that it can be undone."""
+
+
 class Judged(msgspec.Struct, frozen=True):
     """A call with its plan and the decision about it; `changed_by` says which part gave it other arguments, or ""."""
 
@@ -97,7 +101,8 @@ class Calls:
             allowed = None if judged is None else await self._is_allowed(call, judged, together)
             if judged is None or allowed is None:
                 continue
-            together.append(self._start(call, judged.plan, allowed, judged=judged))
+            kept = () if call.can_continue else await self._kept_before(judged, allowed)
+            together.append(self._start(call, judged.plan, allowed, kept, judged=judged))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -282,8 +287,17 @@ class Calls:
         self._to(Signal.ANSWER)
         return answered, mode
 
-    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow, *, judged: Judged) -> asyncio.Task[None]:
-        """Journal that the call starts, and with which arguments, then start it. A call that goes on had started."""
+    async def _kept_before(self, judged: Judged, allowed: Allow) -> Kept:
+        name = self._tool_name(judged.part, judged.plan)
+        return await self._steps.before_start(PlannedCall(judged.part, judged.plan, name, allowed.confined))
+
+    def _start(
+        self, open_call: OpenCall, plan: Plan, allowed: Allow, kept: Kept, *, judged: Judged
+    ) -> asyncio.Task[None]:
+        """Journal what is `kept` for an undo and that the call starts, with which arguments, then start it.
+
+        A call that goes on had started.
+        """
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
@@ -295,7 +309,7 @@ class Calls:
             arguments=judged.part.arguments if judged.changed_by else "",
             changed_by=judged.changed_by,
         )
-        self._journal.append(*(() if open_call.can_continue else (started,)))
+        self._journal.append(*(() if open_call.can_continue else (*kept, started)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -390,6 +404,7 @@ class Calls:
                 seconds=seconds,
                 snapshots=output.snapshots,
                 images=output.images,
+                exit=output.exit,
             )
             ended = self._repeated.with_notice(ended)
             try:

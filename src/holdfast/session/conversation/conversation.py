@@ -65,10 +65,12 @@ class AssistantMessage(msgspec.Struct, frozen=True):
 ConversationMessage = UserMessage | AssistantMessage
 
 
-SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
+SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.ModeChanged | e.Titled | e.ToolsChanged
 """Entries about what every request of the session has."""
 
-Noted = e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone
+Noted = (
+    e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone | e.RestoreEnded | e.FilesMoved
+)
 """Entries whose note opens the next user message."""
 
 CallProgress = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted | e.CallWaits | e.CallAnswered

@@ -98,10 +98,8 @@ class Fold:
     def add(self, entry: e.Entry) -> None:
         """Fold one more entry."""
         match entry:
-            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled() | e.ToolsChanged():
+            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.ModeChanged() | e.Titled():
                 self._set_up(entry)
-            case e.ModeChanged():
-                self._mode = entry.mode
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
                 self._message(entry)
             case e.Pruned():
@@ -110,10 +108,17 @@ class Fold:
                 self._compact(entry)
             case e.RequestStarted() | e.RequestFailed() | e.ResponseCheckpoint() | e.ResponseEnded():
                 self._request(entry)
-            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallWaits() | e.CallAnswered():
+            case (
+                e.ApprovalAsked()
+                | e.ApprovalAnswered()
+                | e.CallWaits()
+                | e.CallAnswered()
+                | e.CallStarted()
+                | e.ProcessStarted()
+            ):
                 self._progress(entry)
-            case e.CallStarted() | e.ProcessStarted():
-                self._progress(entry)
+            case e.ToolsChanged():
+                self._set_up(entry)
             case e.CallEnded() | e.CallLate():
                 self._outcome(entry)
             case e.TurnEnded():
@@ -124,16 +129,29 @@ class Fold:
                     self._put_queue_on_hold()
             case e.ShellStarted():
                 self._shells[entry.id] = c.OpenShell(entry)
-            case e.FilesChanged() | e.ShellEnded() | e.Repaired() | e.ServerFailed() | e.FolderGone() | e.Moved():
+            case (
+                e.FilesChanged()
+                | e.ShellEnded()
+                | e.Repaired()
+                | e.ServerFailed()
+                | e.FolderGone()
+                | e.Moved()
+                | e.RestoreEnded()
+                | e.FilesMoved()
+            ):
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
             case e.RequestsChanged():
                 self._refused = self._refused.after_change(entry)
                 self._unsign(entry.model)
+            case e.SnapshotTaken() | e.RestoreStarted():
+                pass  # of files, not of the conversation
 
     def _set_up(self, entry: c.SetUp) -> None:
         match entry:
+            case e.ModeChanged():
+                self._mode = entry.mode
             case e.ToolsChanged():
                 self._opened = self._opened and msgspec.structs.replace(self._opened, tools=entry.tools)
                 self._note(entry.note, lasts=True)

@@ -28,6 +28,15 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.request_changes import RequestChange as RequestChange  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.request_changes import RequestsChanged as RequestsChanged  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import FilesMoved as FilesMoved  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import PathChange as PathChange  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import PathState as PathState  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreEnded as RestoreEnded  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreStarted as RestoreStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreStep as RestoreStep  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RewindScope as RewindScope  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import SkippedPath as SkippedPath  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import SnapshotTaken as SnapshotTaken  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ServerFailed as ServerFailed  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
@@ -156,11 +165,13 @@ class Steered(_Fact, frozen=True, tag="steered"):
 class Rewound(_Fact, frozen=True, tag="rewound"):
     """The conversation continues from before the prompt of `turn`; later entries are no longer part of it.
 
-    `note`, if any, opens the next user message and says which effects were not undone.
+    `note`, if any, opens the next user message and says which effects were not undone. `files` is the restore by which
+    the files were restored with it, "" if they stay.
     """
 
     turn: int
     note: str = ""
+    files: str = ""
 
 
 class Pruned(_Fact, frozen=True, tag="pruned"):
@@ -363,6 +374,10 @@ Entry = (
     | RequestsChanged
     | Moved
     | FolderGone
+    | SnapshotTaken
+    | FilesMoved
+    | RestoreStarted
+    | RestoreEnded
 )
 
 _encoder = msgspec.json.Encoder()

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
+    from holdfast.agent.seam import Seam
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.host.plugins.plugin_load import Plugins
@@ -159,12 +160,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
         mode: Mode | None = None,
+        seam: Seam | None = None,
     ) -> Agent:
         """Return an agent for a session with the run's limits and settings. `project` has the decisions for its folder.
 
-        Every interface gets its agents from here. `mode` overrides the run's mode.
+        Every interface gets its agents from here. `mode` overrides the run's mode. `seam` is what else takes part.
         """
         from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
+        from holdfast.agent.seam import NO_SEAM
 
         agent = Agent(
             ends_with_listener=True,
@@ -186,6 +189,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             providers=self.providers,
             defaults=self.settings_of,
             fallback=self.fallback,
+            seam=seam or NO_SEAM,
         )
         agent.permissions.resume(chosen=self.mode_chosen)
         return agent

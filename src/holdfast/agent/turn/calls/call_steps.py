@@ -6,8 +6,8 @@ import asyncio
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.seam import AFTER_CALL, BEFORE_CALL, Judgement, OtherArguments, PlannedCall, Seam
-from holdfast.session.journal.entries import CallEnded
+from holdfast.agent.seam import AFTER_CALL, BEFORE_CALL, BEFORE_START, Judgement, OtherArguments, PlannedCall, Seam
+from holdfast.session.journal.entries import CallEnded, FilesMoved, SnapshotTaken
 from holdfast.tools.approval.decision import Allow, Ask, Deny
 
 
@@ -48,6 +48,19 @@ class CallSteps:
                 case Allow():
                     allowed = decision
         return question or allowed
+
+    async def before_start(self, planned: PlannedCall) -> tuple[SnapshotTaken | FilesMoved, ...]:
+        """Return the entries that are appended with the start of an allowed call. Raises `TurnStopped` on a stop."""
+        entries: list[SnapshotTaken | FilesMoved] = []
+        for step in self._seam.before_start:
+            snapshot = step(planned)
+            if snapshot is not None:
+                try:
+                    entries += await self._stop.race(snapshot, BEFORE_START)
+                except TimeoutError:
+                    why = f"It took more than {BEFORE_START:g} s."
+                    entries.append(SnapshotTaken(call=planned.call.id, failed=why))
+        return tuple(entries)
 
     async def follow_up(self, ended: CallEnded) -> None:
         """Journal what the steps say behind the durable outcome of a call. A stop ends the wait; nothing is said then.
