@@ -63,8 +63,20 @@ class PlannedCall(msgspec.Struct, frozen=True):
     tool: str
 
 
-BeforeCall = Callable[[PlannedCall], Decision | Awaitable[Decision]]
+class OtherArguments(msgspec.Struct, frozen=True):
+    """The call shall run with these `arguments`, JSON, instead; `changed_by` names the part that says so."""
+
+    arguments: str
+    changed_by: str
+
+
+Judgement = Decision | OtherArguments
+
+BeforeCall = Callable[[PlannedCall], Judgement | Awaitable[Judgement]]
 """`before_call`: judges a planned call, and may write what must be durable before `call-started`.
+
+With `OtherArguments` the call is planned again, and all steps are asked about that plan, the rules last again; what it
+runs with is in its `call-started`.
 
 `Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,
 then the first `Ask`.
@@ -103,6 +115,9 @@ class AfterTurn(Protocol):
 
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""
+
+MOST_CHANGES = 3
+"""How often the steps may change one call; then it is denied."""
 
 AFTER_CALL = 2.5
 """Seconds for one `after_call`; then it says nothing."""

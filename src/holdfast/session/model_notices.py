@@ -2,8 +2,8 @@
 
 "Had no effect" is said only of a call whose start was never journalled and cannot have been lost. Most notices are
 stored in entries when first used, so a change here does not change what older sessions send. `not_started`,
-`interrupted`, `lost` and `late`, with `CLAUSES`, `NO_OUTPUT` and `MISSING_START`, are also rendered by the fold: their
-texts must not change.
+`interrupted`, `lost`, `late` and `ran_changed`, with `CLAUSES`, `NO_OUTPUT` and `MISSING_START`, are also rendered by
+the fold: their texts must not change.
 """
 
 from __future__ import annotations
@@ -237,6 +237,16 @@ _ENDED_TO_ASK = (
     "It got no answer, and it had ended this call before it asked: nothing of the call is running. What it had done "
     "before it asked is unknown."
 )
+
+
+_SHOWN_ARGUMENTS = 4_000
+"""Characters of the arguments that a call ran with in place of the model's."""
+
+
+def ran_changed(text: str, arguments: str, changed_by: str, *, program: str = HOLDFAST) -> str:
+    """Return the result of a call that ran with other arguments than the model's, and which."""
+    shown = arguments if len(arguments) <= _SHOWN_ARGUMENTS else f"{arguments[:_SHOWN_ARGUMENTS]}…"
+    return f"{text}\n[Note from {program}: {changed_by} changed this call before it ran. It ran with: {shown}]"
 
 
 def lost(file_checks: FileChecks = (), *, printed: str = "") -> str:

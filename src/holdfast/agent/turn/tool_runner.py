@@ -15,7 +15,7 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.seam import PlannedCall
+from holdfast.agent.seam import MOST_CHANGES, OtherArguments, PlannedCall
 from holdfast.agent.turn.calls.call_steps import CallSteps
 from holdfast.agent.turn.calls.plan_run import run_plan
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
@@ -29,7 +29,7 @@ from holdfast.session.journal.parts import CallPart
 from holdfast.system.threads import described, in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, granted, has_read_rules, may_tell, read_filter
+from holdfast.tools.approval.decision import Allow, Ask, Decision, Deny, granted, has_read_rules, may_tell, read_filter
 from holdfast.tools.returned_output import bounded, checked_plan
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput
 
@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 class _Running(msgspec.Struct, frozen=True):
     task: asyncio.Task[None]
     since: float
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A call with its plan and the decision about it; `changed_by` says which part gave it other arguments, or ""."""
+
+    part: CallPart
+    plan: Plan
+    decision: Decision
+    changed_by: str = ""
 
 
 class Calls:
@@ -82,10 +91,13 @@ class Calls:
             if plan is None:
                 continue
             self._repeated.note_plan(call, plan)
-            allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
-            if allowed is None:
+            judged: Judged | None = Judged(call.part, plan, Allow())
+            if not call.can_continue:
+                judged = await self._judged(Judged(call.part, plan, Allow()), tool)
+            allowed = None if judged is None else await self._is_allowed(call, judged, together)
+            if judged is None or allowed is None:
                 continue
-            together.append(self._start(call, plan, allowed))
+            together.append(self._start(call, judged.plan, allowed, judged=judged))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -145,11 +157,33 @@ class Calls:
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
-    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> Allow | None:
+    async def _judged(self, planned: Judged, tool: Tool | None) -> Judged | None:
+        """Return the plan with the decision about it, planned again as often as a step gives other arguments.
+
+        None if it could not be planned again: its outcome is journalled here.
+        """
+        for _ in range(MOST_CHANGES + 1):
+            decision = await self._steps.judge(self._planned(planned))
+            if not isinstance(decision, OtherArguments):
+                return msgspec.structs.replace(planned, decision=decision)
+            part = msgspec.structs.replace(planned.part, arguments=decision.arguments)
+            plan = await self._plan(part, tool)
+            if plan is None:
+                return None
+            planned = Judged(part, plan, Allow(), changed_by=decision.changed_by)
+        why = (
+            f"The call {planned.plan.title!r} was changed more than {MOST_CHANGES} times before it ran. It was not run."
+        )
+        return msgspec.structs.replace(planned, decision=Deny(why))
+
+    def _planned(self, judged: Judged) -> PlannedCall:
+        return PlannedCall(judged.part, judged.plan, self._tool_name(judged.part, judged.plan))
+
+    async def _is_allowed(self, call: OpenCall, judged: Judged, together: list[asyncio.Task[None]]) -> Allow | None:
         """Return how the call may start. If it may not, its outcome is journalled here, and None is returned."""
-        denied, allowed = "", Allow()
-        planned = PlannedCall(call.part, plan, self._tool_name(call.part, plan))
-        decision = await self._steps.judge(planned)
+        denied, allowed, plan, decision = "", Allow(), judged.plan, judged.decision
+        if call.can_continue:
+            return allowed
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.question.reason)
         match decision:
@@ -167,8 +201,10 @@ class Calls:
                     return None
                 answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
-                    again = await self._steps.judge(planned)  # the mode may be another by now
+                    again = await self._steps.judge(self._planned(judged))  # the mode may be another by now
                     denied = again.why if isinstance(again, Deny) else ""
+                    if isinstance(again, OtherArguments):  # it would not be what the user has seen
+                        denied = f"{again.changed_by} changed the call after the user had answered. It was not run."
                     allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.reason, mode or "")
@@ -246,8 +282,8 @@ class Calls:
         self._to(Signal.ANSWER)
         return answered, mode
 
-    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow) -> asyncio.Task[None]:
-        """Journal that the call starts, then start it. A call that goes on had started."""
+    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow, *, judged: Judged) -> asyncio.Task[None]:
+        """Journal that the call starts, and with which arguments, then start it. A call that goes on had started."""
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
@@ -256,6 +292,8 @@ class Calls:
             changes=plan.changes,
             remote=plan.remote,
             confined=allowed.confined,
+            arguments=judged.part.arguments if judged.changed_by else "",
+            changed_by=judged.changed_by,
         )
         self._journal.append(*(() if open_call.can_continue else (started,)))
         self._to(Signal.RUN)

@@ -100,8 +100,9 @@ class OpenCall(msgspec.Struct, frozen=True):
                 return msgspec.structs.replace(self, approval_request=entry)
             case e.ApprovalAnswered():
                 return msgspec.structs.replace(self, approval_answer=entry)
-            case e.CallStarted():
-                return msgspec.structs.replace(self, started=entry)
+            case e.CallStarted(arguments=arguments, changed_by=changed_by):
+                part = msgspec.structs.replace(self.part, arguments=arguments) if changed_by else self.part
+                return msgspec.structs.replace(self, started=entry, part=part)
             case e.ProcessStarted():
                 return msgspec.structs.replace(self, process=entry.process)
             case e.CallWaits():
@@ -118,11 +119,18 @@ class OpenCall(msgspec.Struct, frozen=True):
         text = model_notices.interrupted(
             cause, remote=self.started.remote, input_request=self.input_request, program=program
         )
-        return Result(self.part.id, self.part.name, "interrupted", text)
+        return Result(self.part.id, self.part.name, "interrupted", self.noted(text, program))
 
-    def lost(self) -> Result:
+    def noted(self, text: str, program: str) -> str:
+        """Return its result with a note if it ran with other arguments than the model's."""
+        started = self.started
+        if started is None or not started.changed_by:
+            return text
+        return model_notices.ran_changed(text, started.arguments, started.changed_by, program=program)
+
+    def lost(self, program: str) -> Result:
         """Return the result of a call whose outcome is missing although the journal continues (damage)."""
-        return Result(self.part.id, self.part.name, "interrupted", model_notices.lost())
+        return Result(self.part.id, self.part.name, "interrupted", self.noted(model_notices.lost(), program))
 
 
 class OpenShell(msgspec.Struct, frozen=True):

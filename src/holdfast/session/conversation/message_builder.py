@@ -105,7 +105,7 @@ class MessageBuilder:
     def settle(self) -> None:
         """Give every open call a result: the journal continues without its outcome, so the outcome is lost."""
         for call in self.open.values():
-            self.results[call.part.id] = call.lost()
+            self.results[call.part.id] = call.lost(self.program)
         self.open.clear()
 
     def ended(self, entry: CallEnded) -> bool:
@@ -114,6 +114,7 @@ class MessageBuilder:
         if call is None:
             return False
         text = entry.text if entry.text.strip() else model_notices.NO_OUTPUT
+        text = call.noted(text, self.program)
         self.results[entry.call] = c.Result(entry.call, call.part.name, entry.outcome, text, entry.images)
         return True
 

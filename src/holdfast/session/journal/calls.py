@@ -11,6 +11,7 @@ class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-start
     """The effect of `call` may begin now. `changes` let recovery check files; `spool` holds live output.
 
     `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
+    `arguments` are those that it runs with if `changed_by`, a part of holdfast, gave it others than the model's.
     """
 
     call: str
@@ -19,6 +20,8 @@ class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-start
     changes: tuple[FileChange, ...] = ()
     remote: RemoteCall | None = None
     confined: Confined = ""
+    arguments: str = ""
+    changed_by: str = ""
 
 
 class ProcessStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="process-started", omit_defaults=True):

@@ -121,7 +121,7 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
 class TextStream(AsyncIterator[str]):
     """The text of one turn, as it comes. Left in any way before its end, it stops that turn, and nothing after it.
 
-    A generator would be closed by the event loop, later: its stop would reach what the program had sent meanwhile.
+    A generator would be closed by the event loop, later: its stop would reach what the program had sent in between.
     """
 
     def __init__(

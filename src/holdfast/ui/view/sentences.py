@@ -194,8 +194,11 @@ class Narrator:
                 how = "" if not level else " outside the sandbox" if level == "outside" else f" at level {level}"
                 answer = f"Chosen: {', '.join(chosen)}" if chosen else f"Allowed{how}" if allowed else "Refused"
                 yield Sentence("approval", f"{answer}. {reason}".rstrip())
-            case e.CallStarted(call=call, confined=confined):
+            case e.CallStarted(call=call, confined=confined, changed_by=changed_by, arguments=arguments):
                 yield Sentence("started", f"→ {self.title(call)}{f' (confined: {confined})' if confined else ''}")
+                if changed_by:
+                    shown = " ".join(arguments.split())[:_TITLE]
+                    yield Sentence("started", f"{changed_by} changed this call before it ran. It runs with: {shown}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
