@@ -127,8 +127,9 @@ class Calls:
             from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
-            declared = [each.name for each in opened.tools] if opened is not None else []
-            text = missing_tool(call.name, declared or self._toolbox.tools)
+            tools = self._toolbox.tools
+            declared = [each.name for each in opened.tools if tools.get(each.name)] if opened is not None else []
+            text = missing_tool(call.name, declared or tools)
         except TellingFailure as failed:
             if not may_tell(failed.plan, self._context.permissions.policy()):
                 return failed.plan

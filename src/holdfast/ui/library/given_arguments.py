@@ -30,8 +30,8 @@ def system_argument(value: object) -> str:
 
 def path_argument(argument: str, value: object) -> str:
     """Return a path as text; raises `UsageError` for what no file system takes."""
-    path = os.fspath(cast("str", value)) if isinstance(value, (str, os.PathLike)) else b""
-    if isinstance(path, bytes):
+    path: object = os.fspath(cast("str", value)) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str):
         raise UsageError(f"Argument {argument}= is {type(value).__name__} (expected a path as str or Path).")
     try:
         Path(path).stat()
