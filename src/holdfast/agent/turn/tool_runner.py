@@ -317,7 +317,7 @@ class Calls:
         try:
             output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
-            output = ToolOutput(text=str(failed), ok=False)
+            output = bounded(ToolOutput(text=str(failed), ok=False))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -325,10 +325,10 @@ class Calls:
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
-            output = ToolOutput(text=text, ok=False)
+            output = bounded(ToolOutput(text=text, ok=False))
         if output is None:  # moved to the background: the call has its result
             return
-        ended = self._record(call, plan, bounded(output), round(asyncio.get_running_loop().time() - since, 3))
+        ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
         if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
         if ended is not None:
