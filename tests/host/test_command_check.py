@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
+import msgspec
 import pytest
 
 from agent_harness import waits
@@ -18,7 +19,7 @@ from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.tool_calls import Image, Pattern
 from host_harness import HostRig
 
-COMMANDS: tuple[type, ...] = get_args(c.Command)
+COMMANDS: tuple[type[msgspec.Struct], ...] = get_args(c.Command)
 
 RIGHT: dict[str, object] = {
     "settings": ModelSettings(),
@@ -30,24 +31,20 @@ RIGHT: dict[str, object] = {
 """Values of fields that are no text."""
 
 
-def right(command: type) -> dict[str, object]:
+def right(command: type[msgspec.Struct]) -> dict[str, object]:
     """Return the fields that a command must have, with values of their types."""
     count = len(command.__struct_fields__) - len(command.__struct_defaults__)
     return {name: RIGHT.get(name, "x") for name in command.__struct_fields__[:count]}
 
 
-WRONG = [
-    (command, name)
-    for command in COMMANDS
-    for name in cast("tuple[str, ...]", command.__struct_fields__)  # pyright: ignore[reportAttributeAccessIssue] - of a struct
-]
+WRONG = [(command, name) for command in COMMANDS for name in command.__struct_fields__]
 
 
 @pytest.mark.parametrize(("command", "field"), WRONG, ids=lambda each: each if isinstance(each, str) else each.__name__)
-async def test_each_field_of_each_command_is_checked(command: type, field: str) -> None:
+async def test_each_field_of_each_command_is_checked(command: type[c.Command], field: str) -> None:
     rig = HostRig(ScriptedModel())
     before = len(rig.entries)
-    submission = rig.host.submit(command(**{**right(command), field: {"a": 1}}))
+    submission = rig.host.submit(command(**cast("dict[str, Any]", {**right(command), field: {"a": 1}})))
     with pytest.raises(UsageError, match=rf"Command {command.__name__} has a wrong field: .*Nothing was done"):
         await submission
     assert len(rig.client.of(h.Refused)) == 1

@@ -15,10 +15,14 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError, SessionBusy, StateError, UsageError
 from holdfast.host.author_tools import LONGEST_RESULT
+from holdfast.host.commands import LONGEST_MESSAGE_ID
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, Queued, Recalled, TurnEnded
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.testing import Call, Say, ScriptedProvider
+from holdfast.tools.returned_output import LARGEST_IMAGE, LONGEST_OUTPUT, MOST_IMAGES
 from holdfast.tools.tool import ToolOutput
+from holdfast.ui.library.given_arguments import LONGEST_SYSTEM
+from holdfast.ui.library.library_session import LONGEST_ASK_FAULT
 from polling import HANGS
 
 MODEL = "openai:gpt-5.5"
@@ -144,6 +148,26 @@ def failing(question: holdfast.Question) -> str:
     raise Down(f"the approval service is down: {question.call}")
 
 
+def nothing(question: holdfast.Question) -> object:
+    del question
+    return None
+
+
+def yes(question: holdfast.Question) -> object:
+    del question
+    return "yes"
+
+
+def yolo(question: holdfast.Question) -> object:
+    del question
+    return "yolo"
+
+
+def wrong_words(question: holdfast.Question) -> object:
+    del question
+    return holdfast.ApprovalAnswer("once", words=5)  # pyright: ignore[reportArgumentType] - what an author writes
+
+
 async def cancelled(question: holdfast.Question) -> str:
     asyncio.get_running_loop().call_soon(cast("asyncio.Task[object]", asyncio.current_task()).cancel)
     await asyncio.sleep(HANGS)
@@ -158,10 +182,10 @@ async def leaving(question: holdfast.Question) -> str:
     ("ask", "raised", "said"),
     [
         (failing, Down, "Down: the approval service is down: "),
-        (lambda _: None, UsageError, "returned None"),
-        (lambda _: "yes", UsageError, "returned 'yes'"),
-        (lambda _: "yolo", UsageError, "expected one of once"),
-        (lambda _: holdfast.ApprovalAnswer("once", words=5), UsageError, "answer with a wrong field: Expected `str`"),
+        (nothing, UsageError, "returned None"),
+        (yes, UsageError, "returned 'yes'"),
+        (yolo, UsageError, "expected one of once"),
+        (wrong_words, UsageError, "answer with a wrong field: Expected `str`"),
         (cancelled, UsageError, "Function ask was cancelled before it had answered"),
         (leaving, SystemExit, "SystemExit: left at"),
     ],
@@ -294,3 +318,20 @@ async def test_a_session_that_this_process_has_is_named_as_its_own(
             with pytest.raises(SessionBusy, match="is already open in this process") as busy:
                 await holdfast.open_session(MODEL, session=tmp_path / "s", tools=[act]).__aenter__()
     assert isinstance(busy.value, HoldfastError)
+
+
+def test_the_page_of_limits_has_those_of_results() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "limits.md").read_text().partition("## Results")[2]
+    numbers = [row.split(" | ")[1].split()[0] for row in page.splitlines() if row.startswith("| ")][1:]
+    assert numbers == [
+        f"{each:,}"
+        for each in (
+            LONGEST_OUTPUT,
+            LONGEST_RESULT,
+            MOST_IMAGES,
+            LARGEST_IMAGE,
+            LONGEST_SYSTEM,
+            LONGEST_ASK_FAULT,
+            LONGEST_MESSAGE_ID,
+        )
+    ]
