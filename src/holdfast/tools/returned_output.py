@@ -65,6 +65,15 @@ def tool_output(returned: object) -> ToolOutput:
                     f"The tool ran and returned a ToolOutput with a wrong field: {error}. Its effect is done, its "
                     "result cannot be shown. Its author has to return the types of ToolOutput."
                 ) from error
+            names = (
+                *(each.path + each.sha256 for each in output.snapshots),
+                *(each.name + each.media_type for each in output.images),
+            )
+            if any(valid_unicode(name) != name for name in names):
+                raise ToolFailed(
+                    "The tool ran and returned a ToolOutput with a name that is not valid Unicode. Its effect is done, "
+                    "its result cannot be shown."
+                )
             return bounded(output)
         case str():
             return bounded(ToolOutput(text=str.__getitem__(returned, slice(None))))

@@ -112,10 +112,18 @@ class Recovery:
     def can_resume(self) -> bool:
         """Return whether only a question to the user is open.
 
-        False with a gap in the journal, because the call may have run, and after a turn of this process, because the
-        user saw it end.
+        False with a gap in the journal, because the call may have run, after a turn of this process, because the user
+        saw it end, and if a tool of an open call is gone: no turn goes on with other tools than it began with.
         """
-        return can_resume_turn(self._journal.conversation) and not self._gap and self._unsettled is None
+        conversation = self._journal.conversation
+        resumable = can_resume_turn(conversation) and not self._gap and self._unsettled is None
+        return resumable and not self._lacks_a_tool(conversation)
+
+    def _lacks_a_tool(self, conversation: Conversation) -> bool:
+        """Return whether an open call is of a tool that the session declares and does not have any more."""
+        declared = {each.name for each in conversation.opened.tools} if conversation.opened is not None else set[str]()
+        called = {each.part.name for each in conversation.open_calls} & declared
+        return any(self._toolbox.tools.get(name) is None for name in called)
 
     async def inspect(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
         """Look for processes that an earlier holdfast left running and, with `files`, for files that have changed.

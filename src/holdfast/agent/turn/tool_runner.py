@@ -132,8 +132,9 @@ class Calls:
             from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
-            declared = [each.name for each in opened.tools] if opened is not None else []
-            text = missing_tool(call.name, declared or self._toolbox.tools)
+            tools = self._toolbox.tools
+            declared = [each.name for each in opened.tools if tools.get(each.name)] if opened is not None else []
+            text = missing_tool(call.name, declared or tools)
         except TellingFailure as failed:
             if not may_tell(failed.plan, self._context.permissions.policy()):
                 return failed.plan
@@ -330,7 +331,7 @@ class Calls:
         try:
             output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
-            output = ToolOutput(text=str(failed), ok=False)
+            output = bounded(ToolOutput(text=str(failed), ok=False))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -338,10 +339,10 @@ class Calls:
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
-            output = ToolOutput(text=text, ok=False)
+            output = bounded(ToolOutput(text=text, ok=False))
         if output is None:  # moved to the background: the call has its result
             return
-        ended = self._record(call, plan, bounded(output), round(asyncio.get_running_loop().time() - since, 3))
+        ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
         if plan.spool is not None and not plan.background:
             self._toolbox.forget(plan.spool)
         if ended is not None:

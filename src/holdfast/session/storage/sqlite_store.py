@@ -363,6 +363,13 @@ def _present(folder: Path) -> Path:
 
 
 def _create(folder: Path) -> None:
+    for path in (folder / DATABASE, folder / NEW):
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "no regular file"
+            raise StateError(
+                f"Journal {str(path)!r} cannot be used: it is {what} (expected a file). Move it away, or choose "
+                "another folder for the session."
+            )
     if (folder / DATABASE).exists() or (folder / NEW).exists():
         raise StateError(
             f"Session {folder.name!r} already exists: its folder has a {DATABASE}. Open it, or choose another ID."

@@ -39,6 +39,7 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Mode
 from holdfast.tools.returned_output import bounded_text
 from holdfast.typed_data import exact_value
+from holdfast.ui.library.given_arguments import path_argument, system_argument, text_argument
 from holdfast.ui.library.library_plan import AskFunction, SessionPlan
 
 LONGEST_PROGRAM_NAME = 40
@@ -90,27 +91,33 @@ def open_session(  # noqa: PLR0913 - the one call with everything a session can 
         raise UsageError(f"Mode {mode!r} is unknown (expected one of {', '.join(typing.get_args(Mode))}).")
     if ask is not None and not callable(ask):
         raise UsageError(f"Argument ask={ask!r} cannot be called. Pass a function that takes a question.")
+    model = text_argument("model", model)
+    name = text_argument("name", name)
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"Argument name={name[:LONGEST_PROGRAM_NAME]!r} cannot be the name of a program (expected up to "
             f"{LONGEST_PROGRAM_NAME} letters, digits, spaces, and any of . _ ' -). Pass a shorter or simpler one."
         )
-    for argument, value in (("session", session), ("resume", resume)):
-        if value is not None and not os.fspath(value).strip():
+    system = None if system is None else system_argument(system)
+    folder = None if session is None else path_argument("session", session)
+    resume = None if resume is None else text_argument("resume", resume)
+    for argument, value in (("session", folder), ("resume", resume)):
+        if value is not None and not value.strip():
             raise UsageError(f"Argument {argument}= is empty. Name a session, or leave it out.")
+    place = path_argument("cwd", cwd)
     named, authored = split_tools(tools)
     default = "" if named is None or named else f"You are {name}. Use your tools to do what the user asks."
     return Session(
         SessionPlan(
             model=model,
-            folder=None if session is None else Path(session).absolute(),
+            folder=None if folder is None else Path(folder).absolute(),
             resume=resume or "",
             named=named,
             authored=authored,
             asks_user=ask is not None,
             mode=mode,
-            cwd=Path(cwd).absolute(),
-            cwd_given=os.fspath(cwd) != ".",
+            cwd=Path(place).absolute(),
+            cwd_given=place != ".",
             name=name,
             system=default if system is None else system,
         ),
