@@ -63,7 +63,7 @@ class LedgerCapability(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """Heal the history of the request, and keep it."""
         del ctx
-        request_context.messages = await in_daemon(lambda: self._kept(self._healed(request_context.messages)))
+        request_context.messages = await in_daemon(lambda: self._stored(self._healed(request_context.messages)))
         return request_context
 
     async def after_model_request(
@@ -71,7 +71,7 @@ class LedgerCapability(AbstractCapability[Any]):
     ) -> ModelResponse:
         """Keep the response before its calls run."""
         del ctx
-        await in_daemon(lambda: self._kept([*request_context.messages, response]))
+        await in_daemon(lambda: self._stored([*request_context.messages, response]))
         return response
 
     async def wrap_tool_execute(
@@ -96,7 +96,7 @@ class LedgerCapability(AbstractCapability[Any]):
     def _healed(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         return ModelMessagesTypeAdapter.validate_python(self._policies.ledger.heal(messages).messages)
 
-    def _kept(self, messages: list[ModelMessage]) -> list[ModelMessage]:
+    def _stored(self, messages: list[ModelMessage]) -> list[ModelMessage]:
         if self._path is not None:
             replace_file(self._path, ModelMessagesTypeAdapter.dump_json(messages))
         return messages

@@ -91,6 +91,7 @@ def expect_the_truth(seen: Seen) -> None:
 
 
 def test_pydantic_ai_with_a_ledger(tmp_path: Path) -> None:
+    require("kills")
     seen = killed("pydantic_ai", tmp_path, "Go on")
     expect_the_truth(seen)
     assert seen.prompts == ["Go", "Go on"]
