@@ -23,6 +23,14 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
+from holdfast.session.conversation.fold_state import (
+    CutTable,
+    FoldState,
+    PointState,
+    TextSource,
+    restored_cuts,
+    without_text,
+)
 from holdfast.session.conversation.message_builder import MessageBuilder, replace_results, unsigned_point
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
@@ -66,6 +74,7 @@ class Fold:
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
         self._usage = Usage(cost="0")
+        self._seq = 0  # of the entry that is added, 0 if unknown
         for entry in entries:
             self.add(entry)
 
@@ -90,8 +99,9 @@ class Fold:
         """Return the files the model has seen: the version it read, and the one it was notified of."""
         return self._files
 
-    def add(self, entry: e.Entry) -> None:
-        """Fold one more entry."""
+    def add(self, entry: e.Entry, *, seq: int = 0) -> None:
+        """Fold one more entry, which is at `seq` in the journal if that is known."""
+        self._seq = seq
         match entry:
             case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled() | e.ToolsChanged():
                 self._set_up(entry)
@@ -169,6 +179,92 @@ class Fold:
             self._note(entry.note, lasts=lasts)
         elif entry.note.strip():  # in a resumed turn: no prompt follows
             self._builder.content.append(entry.note)
+
+    def state(self) -> FoldState:
+        """Return the state, without large results that the journal has. It is whole: `restored` continues from it."""
+        cuts, builder = CutTable(), self._builder
+        built = builder.state(cuts)
+        prompts = tuple(self._point_state(point, cuts) for point in self._prompts.values())
+        return FoldState(
+            opened=self._opened,
+            model=self._model,
+            title=self._title,
+            chosen=self._chosen,
+            settings=self._settings,
+            fell_back=self._fell_back,
+            builder=msgspec.structs.replace(built, cuts=tuple(cuts.states)),
+            counted=self._counted,
+            notes=tuple(self._notes),
+            lasting=tuple(self._lasting),
+            file_states=tuple(self._file_states),
+            counts=(self._turns, self._steps, self._turn_steps),
+            open_turn=self._open_turn,
+            streaming=self._streaming,
+            refused=self._refused,
+            last_end=self._last_end,
+            shells=tuple(self._shells.values()),
+            tasks=self.tasks.state(),
+            allowed=tuple(self._allowed),
+            mode=self._mode,
+            queued=tuple(self._queued.values()),
+            prompts=prompts,
+            rewound=tuple(self._rewound),
+            usage=self._usage,
+        )
+
+    def _point_state(self, point: c.RewindPoint, cuts: CutTable) -> PointState:
+        closed, at = self._builder.closed, point.prompt.at
+        assert not isinstance(point.last, c.UserMessage)  # closed messages end with a response
+        return PointState(
+            prompt=point.prompt,
+            last=None if 0 < at <= len(closed) and closed[at - 1] is point.last else point.last,
+            results=tuple(without_text(result, self._builder.entries) for result in point.results.values()),
+            content=point.content,
+            notes=point.notes,
+            lasting=point.lasting,
+            files=point.files,
+            last_end=point.last_end,
+            counted=point.counted,
+            cut=cuts.place(point.cut),
+        )
+
+    @classmethod
+    def restored(cls, saved: FoldState, *, texts: TextSource, left: e.Cause = "crash") -> Fold:
+        """Return the fold of this state; `texts` reads the results that are not in it."""
+        cuts = restored_cuts(saved.builder.cuts)
+        fold_ = cls(left=left)
+        fold_._opened, fold_._model, fold_._title = saved.opened, saved.model, saved.title
+        fold_._chosen, fold_._settings, fold_._fell_back = saved.chosen, saved.settings, saved.fell_back
+        fold_._builder = MessageBuilder.restored(saved.builder, cuts, texts)
+        fold_._counted, fold_._notes, fold_._lasting = saved.counted, list(saved.notes), list(saved.lasting)
+        fold_._file_states, fold_._files = list(saved.file_states), dict(saved.file_states)
+        fold_._turns, fold_._steps, fold_._turn_steps = saved.counts
+        fold_._open_turn, fold_._streaming, fold_._refused = saved.open_turn, saved.streaming, saved.refused
+        fold_._last_end, fold_.tasks = saved.last_end, TaskRecord.restored(saved.tasks)
+        fold_._shells = {shell.started.id: shell for shell in saved.shells}
+        fold_._allowed, fold_._mode = dict.fromkeys(saved.allowed), saved.mode
+        fold_._queued = {each.message.id: each for each in saved.queued}
+        fold_._rewound, fold_._usage = list(saved.rewound), saved.usage
+        closed = fold_._builder.closed
+        for each in saved.prompts:
+            at = each.prompt.at
+            fold_._prompts[each.prompt.turn] = c.RewindPoint(
+                prompt=each.prompt,
+                last=closed[at - 1] if each.last is None and at > 0 else each.last,
+                results={result.call: result for result in each.results},
+                content=each.content,
+                notes=each.notes,
+                lasting=each.lasting,
+                files=each.files,
+                last_end=each.last_end,
+                counted=each.counted,
+                cut=cuts[each.cut],
+            )
+        return fold_
+
+    def release(self, texts: TextSource) -> None:
+        """Hold no large results of messages that are not sent; `texts` reads them again."""
+        self._builder.release(texts)
 
     def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
         """Return the conversation as it would be after more entries, without folding them in."""
@@ -364,7 +460,7 @@ class Fold:
         self._counted = recounted(self._counted, self._opened, before, after)
 
     def _outcome(self, entry: e.CallEnded | e.CallLate) -> None:
-        if isinstance(entry, e.CallLate) or not self._builder.ended(entry):
+        if isinstance(entry, e.CallLate) or not self._builder.ended(entry, seq=self._seq):
             if (name := self._builder.calls.get(entry.call)) is not None:
                 self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
         else:

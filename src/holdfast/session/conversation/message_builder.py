@@ -27,6 +27,7 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
+from holdfast.session.conversation import fold_state as state
 from holdfast.session.journal.entries import CallEnded, Cause, Compacted, Part
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart
 from holdfast.tool_calls import Image
@@ -45,6 +46,73 @@ class MessageBuilder:
         # The step of each response, and the compaction in effect then.
         self._answers: list[tuple[int, c.ActiveCompaction | None]] = []
         self._cuts = False  # whether there ever was a compaction
+        self.entries: dict[str, int] = {}
+        """Where the journal has the outcomes of calls with large texts, by call, as far as that is known."""
+        self._texts: state.TextSource | None = None  # reads the texts that are not held, None if all are
+        self._held_from = 0  # index of the first closed message from which on all texts are held
+
+    def state(self, cuts: state.CutTable) -> state.BuilderState:
+        """Return the state, without the large texts that the journal has."""
+        users = (message for message in self.closed if isinstance(message, c.UserMessage))
+        return state.BuilderState(
+            users=tuple(state.without_texts(message, self.entries) for message in users),
+            answers=tuple(message for message in self.closed if isinstance(message, c.AssistantMessage)),
+            open=tuple(self.open.values()),
+            results=tuple(state.without_text(result, self.entries) for result in self.results.values()),
+            content=tuple(self.content),
+            calls=self.calls,
+            entries=self.entries,
+            steps=tuple((step, cuts.place(cut)) for step, cut in self._answers),
+            cut=cuts.place(self.cut),
+            cuts=(),
+            has_cuts=self._cuts,
+        )
+
+    @classmethod
+    def restored(
+        cls, saved: state.BuilderState, cuts: Sequence[c.ActiveCompaction | None], texts: state.TextSource
+    ) -> MessageBuilder:
+        """Return the builder of this state; `texts` reads what is not in it."""
+        builder = cls()
+        for user, answer in zip(saved.users, saved.answers, strict=True):
+            builder.closed += (user, answer)
+        builder.open = {call.part.id: call for call in saved.open}
+        builder.results = {result.call: result for result in saved.results}
+        builder.content, builder.calls, builder.entries = list(saved.content), dict(saved.calls), dict(saved.entries)
+        builder.cut, builder._cuts = cuts[saved.cut], saved.has_cuts
+        builder._answers = [(step, cuts[place]) for step, place in saved.steps]
+        builder._texts, builder._held_from = texts, len(builder.closed)
+        return builder
+
+    def release(self, texts: state.TextSource) -> None:
+        """Hold no large texts of messages that are not sent; `texts` reads them again."""
+        self._texts = texts
+        for place, message in enumerate(self.closed[: self.hidden]):
+            if isinstance(message, c.UserMessage):
+                self.closed[place] = state.without_texts(message, self.entries)
+        self._held_from = max(self._held_from, self.hidden)
+
+    def _read_texts(self) -> None:
+        """Read the texts of the messages to send that are not held."""
+        if self._texts is None:
+            return
+        absent = [
+            place
+            for place in range(self.hidden, min(self._held_from, len(self.closed)))
+            if isinstance(message := self.closed[place], c.UserMessage) and state.left_out(message.results, self.entries)
+        ]
+        messages = [message for place in absent if isinstance(message := self.closed[place], c.UserMessage)]
+        results = [*self.results.values(), *(result for message in messages for result in message.results)]
+        if seqs := state.left_out(results, self.entries):
+            texts = self._texts(seqs)
+            for place, message in zip(absent, messages, strict=True):
+                self.closed[place] = c.UserMessage(
+                    state.with_texts(message.results, self.entries, texts), message.content
+                )
+            self.results = {
+                result.call: result for result in state.with_texts([*self.results.values()], self.entries, texts)
+            }
+        self._held_from = min(self._held_from, self.hidden)
 
     def copy(self) -> MessageBuilder:
         """Return an independent copy."""
@@ -52,6 +120,7 @@ class MessageBuilder:
         other.closed, other.content = self.closed.copy(), self.content.copy()
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
         other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
+        other.entries, other._texts, other._held_from = self.entries.copy(), self._texts, self._held_from
         return other
 
     @property
@@ -71,6 +140,7 @@ class MessageBuilder:
 
     def messages(self, cause: Cause) -> tuple[c.ConversationMessage, ...]:
         """Return the messages to send. Calls without an outcome get a provisional result that `cause` explains."""
+        self._read_texts()
         results = self._complete(cause)
         last = (c.UserMessage(results, tuple(self.content)),) if results or self.content else ()
         return self._presented((*self.closed, *last)) if self._cuts else (*self.closed, *last)
@@ -105,13 +175,15 @@ class MessageBuilder:
             self.results[call.part.id] = call.lost()
         self.open.clear()
 
-    def ended(self, entry: CallEnded) -> bool:
-        """Record a call's outcome and return whether the call was open."""
+    def ended(self, entry: CallEnded, *, seq: int = 0) -> bool:
+        """Record a call's outcome, at `seq` in the journal if known, and return whether the call was open."""
         call = self.open.pop(entry.call, None)
         if call is None:
             return False
         text = entry.text if entry.text.strip() else model_notices.NO_OUTPUT
         self.results[entry.call] = c.Result(entry.call, call.part.name, entry.outcome, text, entry.images)
+        if seq and len(text) > state.LARGE_TEXT:
+            self.entries[entry.call] = seq
         return True
 
     def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool) -> int | None:
@@ -168,6 +240,9 @@ class MessageBuilder:
         for place in range(first, len(self.closed)):
             self.closed[place] = replace_results(self.closed[place], outputs)
         self.results = {call: result.replaced(outputs) for call, result in self.results.items()}
+        for call, text in outputs.items():
+            if text.strip():
+                self.entries.pop(call, None)
         return first
 
     def forget_images(self, model: str, images: Collection[Image] | None) -> int:
@@ -188,6 +263,7 @@ class MessageBuilder:
 
     def _close(self) -> None:
         self.settle()
+        self._read_texts()
         results = self._complete("crash")  # the cause does not matter: no call is open
         if not results and not self.content and len(self.closed) == self.hidden:  # else it would join a hidden message
             self.content.append(model_notices.MISSING_START)

@@ -1,0 +1,175 @@
+"""The state of a fold as a value that can be written, without the large results of calls.
+
+A result longer than `LARGE_TEXT` whose entry is known is written without its text. The journal has that: `TextSource`
+reads it from there when a request needs it. Compactions are compared by identity, so each is written once, and named by
+its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from holdfast.session import model_notices
+from holdfast.session.conversation import conversation as c
+from holdfast.session.journal import entries as e
+from holdfast.session.journal.model_settings import ModelSettings
+from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.tasks import TaskEnded
+from holdfast.tool_calls import FileSeen, Mode, Pattern
+
+LARGE_TEXT = 2_000
+"""Characters of a result from which on its text is left to the journal."""
+
+NO_CUT = -1
+
+TextSource = Callable[[Sequence[int]], Mapping[int, str]]
+"""Returns the texts of the outcomes at these positions of the journal, without those that cannot be read."""
+
+
+class CutState(msgspec.Struct, frozen=True, array_like=True):
+    """A compaction; `previous` is the place of the one before it."""
+
+    entry: e.Compacted
+    messages: int
+    texts: int
+    previous: int
+
+
+class BuilderState(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a `MessageBuilder`. `users` and `answers` are the closed messages, which alternate.
+
+    `entries` are the positions of the outcomes with large texts, by call. `steps` has each response's step, and the
+    place of the compaction in effect then.
+    """
+
+    users: tuple[c.UserMessage, ...]
+    answers: tuple[c.AssistantMessage, ...]
+    open: tuple[c.OpenCall, ...]
+    results: tuple[c.Result, ...]
+    content: tuple[c.UserContent, ...]
+    calls: dict[str, str | None]
+    entries: dict[str, int]
+    cuts: tuple[CutState, ...]
+    cut: int
+    steps: tuple[tuple[int, int], ...]
+    has_cuts: bool
+
+
+class PointState(msgspec.Struct, frozen=True, array_like=True):
+    """A `RewindPoint`. `last` is None where the closed message before the prompt is the same."""
+
+    prompt: c.PromptMark
+    last: c.AssistantMessage | None
+    results: tuple[c.Result, ...]
+    content: tuple[c.UserContent, ...]
+    notes: tuple[str, ...]
+    lasting: int
+    files: int
+    last_end: e.TurnEnded | None
+    counted: c.Counted | None
+    cut: int
+
+
+class TasksState(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a `TaskRecord`."""
+
+    open: tuple[c.OpenTask, ...]
+    ended: tuple[TaskEnded, ...]
+
+
+class FoldState(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a `Fold`, but for why its open turn stopped."""
+
+    opened: e.SessionOpened | None
+    model: str
+    title: str
+    chosen: str
+    settings: ModelSettings
+    fell_back: bool
+    builder: BuilderState
+    counted: c.Counted | None
+    notes: tuple[str, ...]
+    lasting: tuple[tuple[str, str], ...]
+    file_states: tuple[tuple[str, tuple[FileSeen, ...]], ...]
+    counts: tuple[int, int, int]
+    open_turn: int | None
+    streaming: c.Streaming | None
+    refused: c.RefusedContent
+    last_end: e.TurnEnded | None
+    shells: tuple[c.OpenShell, ...]
+    tasks: TasksState
+    allowed: tuple[Pattern, ...]
+    mode: Mode | None
+    queued: tuple[c.QueuedMessage, ...]
+    prompts: tuple[PointState, ...]
+    rewound: tuple[int, ...]
+    usage: Usage
+
+
+class CutTable:
+    """Compactions by their places, each once: what is the same one before is the same one after."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._cuts: list[c.ActiveCompaction] = []
+        self.states: list[CutState] = []
+
+    def place(self, cut: c.ActiveCompaction | None) -> int:
+        """Return the place of a compaction, `NO_CUT` for none."""
+        if cut is None:
+            return NO_CUT
+        if (known := self._places.get(id(cut))) is not None:
+            return known
+        chain = [cut]
+        while chain[-1].previous is not None and id(chain[-1].previous) not in self._places:
+            chain.append(chain[-1].previous)
+        for each in reversed(chain):
+            previous = NO_CUT if each.previous is None else self._places[id(each.previous)]
+            self._places[id(each)] = len(self.states)
+            self._cuts.append(each)  # while it is held, no other one has its id
+            self.states.append(CutState(each.entry, each.messages, each.texts, previous))
+        return self._places[id(cut)]
+
+
+def restored_cuts(states: Sequence[CutState]) -> tuple[c.ActiveCompaction | None, ...]:
+    """Return the compactions at their places, and None at the last one, which is that of `NO_CUT`."""
+    cuts: list[c.ActiveCompaction | None] = []
+    for each in states:
+        previous = None if each.previous == NO_CUT else cuts[each.previous]
+        cuts.append(c.ActiveCompaction(each.entry, each.messages, each.texts, previous))
+    return (*cuts, None)
+
+
+def without_text(result: c.Result, entries: Mapping[str, int]) -> c.Result:
+    """Return the result without its text if that is large and the journal has it."""
+    if len(result.text) > LARGE_TEXT and result.call in entries:
+        return msgspec.structs.replace(result, text="")
+    return result
+
+
+def without_texts(message: c.UserMessage, entries: Mapping[str, int]) -> c.UserMessage:
+    """Return the message without the large texts of its results, if the journal has them."""
+    if all(len(result.text) <= LARGE_TEXT for result in message.results):
+        return message
+    return c.UserMessage(tuple(without_text(result, entries) for result in message.results), message.content)
+
+
+def left_out(results: Sequence[c.Result], entries: Mapping[str, int]) -> list[int]:
+    """Return the positions of the outcomes whose texts these results are without."""
+    return [entries[result.call] for result in results if not result.text and result.call in entries]
+
+
+def with_texts(
+    results: Sequence[c.Result], entries: Mapping[str, int], texts: Mapping[int, str]
+) -> tuple[c.Result, ...]:
+    """Return the results with the texts they are without. One that cannot be read has the result of a lost outcome."""
+    return tuple(
+        result
+        if result.text or (seq := entries.get(result.call)) is None
+        else msgspec.structs.replace(result, text=texts[seq])
+        if seq in texts
+        else c.Result(result.call, result.name, "interrupted", model_notices.lost())
+        for result in results
+    )
