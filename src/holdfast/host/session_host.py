@@ -38,6 +38,7 @@ from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
+from holdfast.session.conversation.checkpoint import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan
@@ -112,7 +113,8 @@ class SessionHost:
         """Return the session as it is now."""
         records = self.session.reading.records
         if self._seq > (records[-1].seq if records else 0):
-            records = self.agent.journal.stored().records
+            resumed = isinstance(self.session.reading, ResumedReading) and records
+            records = self.agent.journal.stored_after(records[0].seq - 1 if resumed else 0)
         conversation = self.agent.conversation
         return h.Opened(
             session=self.session.id,

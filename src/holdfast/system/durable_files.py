@@ -18,6 +18,7 @@ BLOBS = "blobs"
 STREAMED = "streamed"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
+FOLD = "fold.cache"
 
 Stamp = tuple[tuple[int, int], ...]
 """What identifies the state of some files without reading them: modification time and size of each."""

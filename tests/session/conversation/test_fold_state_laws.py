@@ -22,7 +22,9 @@ from laws import law
 def _grown(journal: Sequence[Entry]) -> list[Entry]:
     """Return the journal with every second result so long that a state leaves it to the journal."""
     return [
-        replace(entry, text=entry.text + f" line {at}" * LARGE_TEXT) if isinstance(entry, CallEnded) and at % 2 else entry
+        replace(entry, text=entry.text + f" line {at}" * LARGE_TEXT)
+        if isinstance(entry, CallEnded) and at % 2
+        else entry
         for at, entry in enumerate(journal)
     ]
 

@@ -99,7 +99,8 @@ class MessageBuilder:
         absent = [
             place
             for place in range(self.hidden, min(self._held_from, len(self.closed)))
-            if isinstance(message := self.closed[place], c.UserMessage) and state.left_out(message.results, self.entries)
+            if isinstance(message := self.closed[place], c.UserMessage)
+            and state.left_out(message.results, self.entries)
         ]
         messages = [message for place in absent if isinstance(message := self.closed[place], c.UserMessage)]
         results = [*self.results.values(), *(result for message in messages for result in message.results)]
