@@ -1,4 +1,4 @@
-"""A session that is resumed from its checkpoint is the one that is read from its first entry, and damage is reported."""
+"""A session that is resumed from its checkpoint is the one that is read from its start, and damage is reported."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ async def test_a_compacted_session_holds_no_large_result_and_finds_it_again(cata
     assert await held.agent.compact() is not None
     await held.agent.run("look")  # its end writes a checkpoint
     state = held.agent.journal.fold.state()
-    assert all(len(result.text) < len(LONG) for user in state.builder.users for result in user.results)
+    assert all(len(result.text) < len(LONG) for user in state.builder.closed.users for result in user.results)
     await held.agent.uncompact()
     assert held.agent.conversation.messages[: len(before)] == before
     await held.agent.close()

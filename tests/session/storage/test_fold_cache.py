@@ -94,7 +94,7 @@ def _another_format(folder: Path) -> None:
     changed = msgspec.json.decode(head)
     changed["format"] += 1
     changed["digest"] = ""
-    changed["digest"] = fold_cache._digest(msgspec.json.encode(changed), state)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as a later holdfast writes it
+    changed["digest"] = fold_cache._digest(msgspec.json.encode(changed), state)  # pyright: ignore[reportPrivateUsage] - as a later holdfast writes it
     (folder / FOLD).write_bytes(msgspec.json.encode(changed) + b"\n" + state)
 
 

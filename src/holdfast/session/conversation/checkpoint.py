@@ -109,8 +109,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
 def sent_positions(state: fold_state.FoldState) -> list[int]:
     """Return where the journal has the large results of the messages to send."""
     builder = state.builder
-    hidden = 0 if builder.cut == fold_state.NO_CUT else builder.cuts[builder.cut].messages
-    sent = (result for user in builder.users[hidden // 2 :] for result in user.results)
+    sent = (result for user in builder.closed.users for result in user.results)
     return fold_state.left_out([*sent, *builder.results], builder.entries)
 
 

@@ -24,6 +24,7 @@ import msgspec
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
 from holdfast.session.conversation.fold_state import (
+    NO_CUT,
     CutTable,
     FoldState,
     PointState,
@@ -39,6 +40,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
+from holdfast.typed_data import decode_json
 
 
 class Fold:
@@ -74,6 +76,10 @@ class Fold:
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
         self._usage = Usage(cost="0")
+        self._cuts: tuple[c.ActiveCompaction, ...] = ()  # those that were restored, at their places
+        self._older_points: msgspec.Raw | None = None  # the first rewind points, not decoded yet, None if all are
+        self._older_turns: frozenset[int] = frozenset()  # those of which the point is not decoded yet
+        self._marks: tuple[int, tuple[c.PromptMark, ...]] | None = None  # as last returned, after so many hidden ones
         self._seq = 0  # of the entry that is added, 0 if unknown
         for entry in entries:
             self.add(entry)
@@ -162,6 +168,7 @@ class Fold:
 
     def _unsign(self, model: str = "") -> None:
         """Drop everything signed, or only by this model: what was sent before it is not sent so any more."""
+        self._complete()
         self._builder.unsign(model)
         self._prompts = {turn: unsigned_point(point, model) for turn, point in self._prompts.items()}
 
@@ -182,9 +189,19 @@ class Fold:
 
     def state(self) -> FoldState:
         """Return the state, without large results that the journal has. It is whole: `restored` continues from it."""
-        cuts, builder = CutTable(), self._builder
+        cuts, builder = CutTable(self._cuts), self._builder
+        hidden, is_older = builder.hidden, True
+        older: list[c.RewindPoint] = []
+        for point in self._prompts.values():
+            is_older = is_older and point.prompt.at < hidden
+            if is_older:
+                older.append(point)
+        if (points := self._older_points) is None or len(older) != len(self._older_turns):
+            self._complete()
+            older = list(self._prompts.values())[: len(older)]
+            points = msgspec.Raw(msgspec.json.encode([self._point_state(point, cuts) for point in older]))
         built = builder.state(cuts)
-        prompts = tuple(self._point_state(point, cuts) for point in self._prompts.values())
+        later = list(self._prompts.values())[len(older) :]
         return FoldState(
             opened=self._opened,
             model=self._model,
@@ -207,17 +224,21 @@ class Fold:
             allowed=tuple(self._allowed),
             mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=prompts,
+            older_prompts=tuple(point.prompt for point in older),
+            older_points=points,
+            points=tuple(self._point_state(point, cuts) for point in later),
             rewound=tuple(self._rewound),
             usage=self._usage,
         )
 
     def _point_state(self, point: c.RewindPoint, cuts: CutTable) -> PointState:
-        closed, at = self._builder.closed, point.prompt.at
+        closed, at, hidden = self._builder.closed, point.prompt.at, self._builder.hidden
+        is_known = 0 < at <= len(closed) and closed[at - 1] is point.last
+        is_known = is_known and (at - 1 >= hidden or at < hidden)  # both are decoded at the same time
         assert not isinstance(point.last, c.UserMessage)  # closed messages end with a response
         return PointState(
             prompt=point.prompt,
-            last=None if 0 < at <= len(closed) and closed[at - 1] is point.last else point.last,
+            last=None if is_known else point.last,
             results=tuple(without_text(result, self._builder.entries) for result in point.results.values()),
             content=point.content,
             notes=point.notes,
@@ -245,22 +266,37 @@ class Fold:
         fold_._allowed, fold_._mode = dict.fromkeys(saved.allowed), saved.mode
         fold_._queued = {each.message.id: each for each in saved.queued}
         fold_._rewound, fold_._usage = list(saved.rewound), saved.usage
-        closed = fold_._builder.closed
-        for each in saved.prompts:
-            at = each.prompt.at
-            fold_._prompts[each.prompt.turn] = c.RewindPoint(
-                prompt=each.prompt,
-                last=closed[at - 1] if each.last is None and at > 0 else each.last,
-                results={result.call: result for result in each.results},
-                content=each.content,
-                notes=each.notes,
-                lasting=each.lasting,
-                files=each.files,
-                last_end=each.last_end,
-                counted=each.counted,
-                cut=cuts[each.cut],
-            )
+        fold_._cuts = cuts
+        for mark in saved.older_prompts:
+            fold_._prompts[mark.turn] = c.RewindPoint(mark, None, {}, (), (), 0, 0, None, None, None)
+        fold_._older_points = saved.older_points if saved.older_prompts else None
+        fold_._older_turns = frozenset(mark.turn for mark in saved.older_prompts)
+        for each in saved.points:
+            fold_._prompts[each.prompt.turn] = fold_._restored_point(each)
         return fold_
+
+    def _restored_point(self, saved: PointState) -> c.RewindPoint:
+        closed, at = self._builder.closed, saved.prompt.at
+        return c.RewindPoint(
+            prompt=saved.prompt,
+            last=closed[at - 1] if saved.last is None and at > 0 else saved.last,
+            results={result.call: result for result in saved.results},
+            content=saved.content,
+            notes=saved.notes,
+            lasting=saved.lasting,
+            files=saved.files,
+            last_end=saved.last_end,
+            counted=saved.counted,
+            cut=None if saved.cut == NO_CUT else self._cuts[saved.cut],
+        )
+
+    def _complete(self) -> None:
+        """Decode what only decisions about earlier messages need, before one of them."""
+        self._builder.complete()
+        if self._older_points is not None:
+            older, self._older_points, self._older_turns = self._older_points, None, frozenset()
+            points = decode_json(bytes(older), tuple[PointState, ...])
+            self._prompts |= {point.prompt.turn: self._restored_point(point) for point in points}
 
     def release(self, texts: TextSource) -> None:
         """Hold no large results of messages that are not sent; `texts` reads them again."""
@@ -301,7 +337,7 @@ class Fold:
             allowed=tuple(self._allowed),
             mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=tuple(point.prompt.after(hidden) for point in self._prompts.values()),
+            prompts=self._prompt_marks(hidden),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -309,6 +345,12 @@ class Fold:
             refused=self._refused.images,
             request_changes=self._refused.changes,
         )
+
+    def _prompt_marks(self, hidden: int) -> tuple[c.PromptMark, ...]:
+        """Return the prompts that the conversation can be rewound to, the same value until one is added or removed."""
+        if self._marks is None or self._marks[0] != hidden:
+            self._marks = hidden, tuple(point.prompt.after(hidden) for point in self._prompts.values())
+        return self._marks[1]
 
     def _request(self, entry: e.RequestStarted | e.RequestFailed | e.ResponseCheckpoint | e.ResponseEnded) -> None:
         now = self._streaming
@@ -335,6 +377,7 @@ class Fold:
 
     def _forget(self, model: str, images: tuple[Image, ...] | None) -> None:
         """Drop thinking that the model signed after these images, or after any, on every branch."""
+        self._complete()
         first = self._builder.forget_images(model, images)
         later = {turn: point for turn, point in self._prompts.items() if point.prompt.at > first}
         self._prompts |= {turn: unsigned_point(point, model) for turn, point in later.items()}
@@ -356,6 +399,9 @@ class Fold:
     def _prompt(self, entry: e.PromptAccepted) -> None:
         self._leave_turn()
         closed = self._builder.closed
+        self._marks = None
+        if entry.turn in self._older_turns:
+            self._complete()
         self._prompts.pop(entry.turn, None)  # two prompts of one turn: a damaged journal
         self._prompts[entry.turn] = c.RewindPoint(
             prompt=c.PromptMark(entry.turn, entry.text, len(closed), texts_before=len(self._builder.content)),
@@ -379,6 +425,8 @@ class Fold:
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""
+        self._complete()
+        self._marks = None
         if (before := self._prompts.get(entry.turn)) is None:  # a damaged journal
             return
         self._leave_turn()
@@ -433,12 +481,16 @@ class Fold:
 
     def _prune(self, entry: e.Pruned) -> None:
         """Leave results out on every branch: a rewind does not restore them."""
+        if not self._builder.are_sent(entry.outputs):
+            self._complete()
         before = self._builder.messages(self._left)
         first = self._builder.leave_out(entry.outputs)
         if self._counted is not None:
             after = self._builder.messages(self._left)[: self._counted.messages]
             self._counted = recounted(self._counted, self._opened, before, after)
         for turn, point in self._prompts.items():
+            if turn in self._older_turns:  # it has none of these results
+                continue
             last, counted, hidden = point.last, point.counted, point.cut.messages if point.cut else 0
             self._prompts[turn] = msgspec.structs.replace(
                 point,
@@ -451,6 +503,7 @@ class Fold:
         """Replace older messages by a note, or undo that. A blank note means damage and is ignored."""
         before = self._builder.messages(self._left)
         if isinstance(entry, e.Uncompacted):
+            self._complete()
             self._builder.uncompact()
         else:
             self._usage += entry.usage

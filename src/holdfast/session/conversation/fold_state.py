@@ -7,7 +7,7 @@ its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -37,15 +37,28 @@ class CutState(msgspec.Struct, frozen=True, array_like=True):
     previous: int
 
 
-class BuilderState(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a `MessageBuilder`. `users` and `answers` are the closed messages, which alternate.
+class ClosedState(msgspec.Struct, frozen=True, array_like=True):
+    """Closed messages, which alternate."""
 
+    users: tuple[c.UserMessage, ...] = ()
+    answers: tuple[c.AssistantMessage, ...] = ()
+
+    def messages(self) -> list[c.ConversationMessage]:
+        """Return the messages in order."""
+        return [each for pair in zip(self.users, self.answers, strict=True) for each in pair]
+
+
+class BuilderState(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a `MessageBuilder`. `older` is the `ClosedState` of the first `hidden` messages, as JSON.
+
+    Those are not sent, so they are decoded only when a decision changes them. `closed` are the others.
     `entries` are the positions of the outcomes with large texts, by call. `steps` has each response's step, and the
     place of the compaction in effect then.
     """
 
-    users: tuple[c.UserMessage, ...]
-    answers: tuple[c.AssistantMessage, ...]
+    hidden: int
+    older: msgspec.Raw
+    closed: ClosedState
     open: tuple[c.OpenCall, ...]
     results: tuple[c.Result, ...]
     content: tuple[c.UserContent, ...]
@@ -80,7 +93,10 @@ class TasksState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FoldState(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a `Fold`, but for why its open turn stopped."""
+    """The state of a `Fold`, but for why its open turn stopped.
+
+    `older_points` are the `PointState`s of the `older_prompts`, as JSON: those of which the message is not sent.
+    """
 
     opened: e.SessionOpened | None
     model: str
@@ -103,7 +119,9 @@ class FoldState(msgspec.Struct, frozen=True, array_like=True):
     allowed: tuple[Pattern, ...]
     mode: Mode | None
     queued: tuple[c.QueuedMessage, ...]
-    prompts: tuple[PointState, ...]
+    older_prompts: tuple[c.PromptMark, ...]
+    older_points: msgspec.Raw
+    points: tuple[PointState, ...]
     rewound: tuple[int, ...]
     usage: Usage
 
@@ -111,10 +129,13 @@ class FoldState(msgspec.Struct, frozen=True, array_like=True):
 class CutTable:
     """Compactions by their places, each once: what is the same one before is the same one after."""
 
-    def __init__(self) -> None:
+    def __init__(self, cuts: Iterable[c.ActiveCompaction] = ()) -> None:
+        """Create it with these compactions at the first places."""
         self._places: dict[int, int] = {}
         self._cuts: list[c.ActiveCompaction] = []
         self.states: list[CutState] = []
+        for cut in cuts:
+            self.place(cut)
 
     def place(self, cut: c.ActiveCompaction | None) -> int:
         """Return the place of a compaction, `NO_CUT` for none."""
@@ -133,13 +154,22 @@ class CutTable:
         return self._places[id(cut)]
 
 
-def restored_cuts(states: Sequence[CutState]) -> tuple[c.ActiveCompaction | None, ...]:
-    """Return the compactions at their places, and None at the last one, which is that of `NO_CUT`."""
-    cuts: list[c.ActiveCompaction | None] = []
+def restored_cuts(states: Sequence[CutState]) -> tuple[c.ActiveCompaction, ...]:
+    """Return the compactions at their places."""
+    cuts: list[c.ActiveCompaction] = []
     for each in states:
         previous = None if each.previous == NO_CUT else cuts[each.previous]
         cuts.append(c.ActiveCompaction(each.entry, each.messages, each.texts, previous))
-    return (*cuts, None)
+    return tuple(cuts)
+
+
+def closed_state(messages: Sequence[c.ConversationMessage], entries: Mapping[str, int]) -> ClosedState:
+    """Return closed messages without the large texts that the journal has."""
+    users = (message for message in messages if isinstance(message, c.UserMessage))
+    return ClosedState(
+        users=tuple(without_texts(message, entries) for message in users),
+        answers=tuple(message for message in messages if isinstance(message, c.AssistantMessage)),
+    )
 
 
 def without_text(result: c.Result, entries: Mapping[str, int]) -> c.Result:
