@@ -15,7 +15,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
-from holdfast.session.conversation.checkpoint import ResumedReading
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import PromptAccepted, Repaired
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.system.durable_files import BLOBS, FOLD
@@ -25,7 +25,7 @@ from holdfast.testing.toolbox import FunctionToolbox
 from journal_files import program
 
 LONG = "what the file says\n" * 4_000
-"""A result that is a blob of its own."""
+"""A result that is stored as a blob."""
 
 
 class Held:
@@ -58,7 +58,7 @@ class Held:
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
-    monkeypatch.setattr(checkpoints, "LEAST", 1)
+    monkeypatch.setattr(checkpoints, "LEAST_UNFOLDED", 1)
     (tmp_path / "work").mkdir()
     return Catalog(tmp_path / "sessions")
 
@@ -130,7 +130,7 @@ async def test_damage_in_what_was_not_read_is_reported_with_the_next_prompt(cata
     held = Held(_resumed(catalog, session), _model(3))
     assert isinstance(held.session.reading, ResumedReading)
     await held.agent.run("look")
-    assert held.findings == []  # nobody looked yet
+    assert held.findings == []  # it was not verified yet
     assert held.agent.verification is not None
     await held.agent.verification.wait()
     assert not (catalog.folder(session) / FOLD).exists()
@@ -192,7 +192,7 @@ from holdfast.session.storage import fold_cache
 from holdfast.session.catalog import Catalog
 sys.path.insert(0, sys.argv[4])
 import test_resumed_from_checkpoint as module
-checkpoints.LEAST = 1
+checkpoints.LEAST_UNFOLDED = 1
 catalog, session, when = Catalog(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 written = fold_cache.replace_file
 def killed(*arguments, **options):
@@ -225,6 +225,6 @@ async def test_a_kill_around_the_checkpoint_loses_nothing(catalog: Catalog, tmp_
 async def test_a_small_session_has_no_checkpoint(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "LEAST", 1 << 19)
+    monkeypatch.setattr(checkpoints, "LEAST_UNFOLDED", 1 << 19)
     session = await _played(catalog, tmp_path, 2)
     assert not (catalog.folder(session) / FOLD).exists()

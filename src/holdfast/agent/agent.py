@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from holdfast.agent.background_tasks import BackgroundTasks
-from holdfast.agent.background_verification import BackgroundVerification
 from holdfast.agent.cancellation import (
     DetachedTasks,
     StopSignal,
@@ -45,15 +45,18 @@ from holdfast.errors import StateError, UsageError
 from holdfast.providers.model import Model
 from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.questions import ALL_ANSWERS, QuestionRules
-from holdfast.session.conversation.checkpoint import ResumedReading
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import FoldStore, Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
+
+if TYPE_CHECKING:
+    from holdfast.agent.background_verification import BackgroundVerification
 
 
 class Agent:
@@ -110,6 +113,8 @@ class Agent:
         self.verification: BackgroundVerification | None = None
         """The verification of what a checkpoint stood for, None if every entry was read."""
         if isinstance(reading, ResumedReading) and isinstance(store, FoldStore):
+            from holdfast.agent.background_verification import BackgroundVerification
+
             self.verification = BackgroundVerification(
                 store,
                 reading,

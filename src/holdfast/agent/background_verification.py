@@ -1,4 +1,4 @@
-"""Verifies, while a resumed session works, the entries that a checkpoint stood for and nobody read.
+"""Verifies, while a resumed session works, the entries that a checkpoint stood for, which were not read.
 
 It begins with the first request and takes a tenth of a core: a few rows are read on the thread that owns the store, and
 verified on another. Damage is reported with the next prompt, as any damage is, and the checkpoint is deleted, so that
@@ -15,7 +15,7 @@ from functools import partial
 
 from holdfast.agent.checkpoints import Checkpoints
 from holdfast.errors import StateError
-from holdfast.session.conversation.checkpoint import ResumedReading
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.store import FoldStore
 from holdfast.system.threads import in_daemon
 

@@ -1,4 +1,4 @@
-"""Writes checkpoints of a session at the end of turns, and reads a session from its last one.
+"""Writes checkpoints of a session at the end of turns.
 
 What a kill leaves at each point is a table in docs/reference/journal.md. In short: the checkpoint is replaced as a
 whole, after the entries that it stands for. So there is the old one or the new one, and later entries are folded.
@@ -8,26 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from holdfast.errors import StateError
-from holdfast.session.conversation.checkpoint import (
-    Checkpoint,
-    ResumedReading,
-    decode_checkpoint,
-    encode_checkpoint,
-    fold_version,
-    sent_positions,
-)
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal import entries as e
+from holdfast.session.conversation.fold_state import Checkpoint, ResumedReading
 from holdfast.session.journal.store import FoldStore, Reading, Store
-from holdfast.session.journal.tasks import TaskStarted
 
-if TYPE_CHECKING:
-    from holdfast.session.storage.sqlite_store import SqliteStore
-
-LEAST = 1 << 19
+LEAST_UNFOLDED = 1 << 19
 """Bytes of entries that are rather folded again than left to a checkpoint."""
 
 
@@ -40,25 +27,15 @@ class Checkpoints:
         self._source = store if isinstance(store, FoldStore) else None
         self._store = None if reading.findings else self._source
         self._written = 0 if resumed is None else resumed.size
-        self._turn_began = 0 if resumed is None else resumed.checkpoint.turn_began
-        self._began: dict[str, float] = {} if resumed is None else dict(resumed.checkpoint.began)
+        self.turn_began = 0 if resumed is None else resumed.checkpoint.turn_began
+        self.began: dict[str, float] = {} if resumed is None else dict(resumed.checkpoint.began)
         self.verified = 0 if resumed is None else resumed.verified
         """Where a verification of the entries before continues, 0 if that is done."""
 
     @property
     def is_due(self) -> bool:
         """Return whether more was journalled since the last checkpoint than writing one takes."""
-        return self._store is not None and self._store.unfolded >= max(LEAST, self._written)
-
-    def note(self, entry: e.Entry, seq: int, at: float) -> None:
-        """Take one more entry, which was journalled at this time."""
-        match entry:
-            case e.PromptAccepted():
-                self._turn_began = seq
-            case e.ShellStarted() | TaskStarted():
-                self._began[entry.id] = at
-            case _:
-                pass
+        return self._store is not None and self._store.unfolded >= max(LEAST_UNFOLDED, self._written)
 
     def write(
         self,
@@ -70,6 +47,8 @@ class Checkpoints:
         folder_gone: str,
     ) -> None:
         """Write the checkpoint of the first `length` entries, unless a turn is open in them."""
+        from holdfast.session.conversation.checkpoint import encode_checkpoint, fold_version
+
         conversation = fold.conversation()
         version = fold_version()
         if self._store is None or not version or conversation.is_open or conversation.opened is None:
@@ -78,10 +57,10 @@ class Checkpoints:
         running |= {task.started.id for task in conversation.open_tasks}
         checkpoint = Checkpoint(
             fold=fold.state(),
-            turn_began=self._turn_began,
+            turn_began=self.turn_began,
             failed_servers=dict(failed_servers),
             folder_gone=folder_gone,
-            began={name: at for name, at in self._began.items() if name in running},
+            began={name: at for name, at in self.began.items() if name in running},
             reported=reported,
         )
         state = encode_checkpoint(checkpoint)
@@ -89,6 +68,12 @@ class Checkpoints:
             self._store.keep_fold(state, version=version, expected=length, verified=self.verified)
         self._written = len(state)
         fold.release(self.texts)
+
+    def restored(self, resumed: ResumedReading) -> Fold:
+        """Return the fold of a checkpoint, before the entries that follow it."""
+        from holdfast.session.conversation.checkpoint import restored_fold
+
+        return restored_fold(resumed, self.texts)
 
     def texts(self, seqs: Sequence[int]) -> Mapping[int, str]:
         """Return the texts of the outcomes at these positions, without those that cannot be read."""
@@ -99,25 +84,3 @@ class Checkpoints:
         if self._store is not None:
             self._store.drop_fold()
             self._store = None
-
-
-def resumed_reading(store: SqliteStore) -> ResumedReading | None:
-    """Return the journal from its last checkpoint on. None if there is none that can be used: all must be read."""
-    saved = store.saved_fold
-    checkpoint = None if saved is None else decode_checkpoint(saved.state)
-    if saved is None or checkpoint is None or checkpoint.fold.opened is None:
-        return None
-    first = min(checkpoint.turn_began or saved.seq, saved.seq)
-    read = store.read_after(first - 1)
-    positions = sent_positions(checkpoint.fold)
-    texts = store.outcome_texts(positions)
-    if read is None or len(texts) < len(set(positions)):
-        return None
-    return ResumedReading(
-        records=read.records,
-        checkpoint=checkpoint,
-        seq=saved.seq,
-        texts=texts,
-        size=len(saved.state),
-        verified=saved.verified,
-    )

@@ -15,19 +15,22 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.events import Event, Fact, NotRecorded
 from holdfast.errors import AppendConflict, StorageFailed
 from holdfast.session.conversation.call_repeats import CallRepeats
-from holdfast.session.conversation.checkpoint import ResumedReading, restored_fold
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.conversation.fold import Fold
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import (
     Entry,
     FolderGone,
+    PromptAccepted,
     Repaired,
     ResponseCheckpoint,
     ResponseEnded,
     ServerFailed,
+    ShellStarted,
     TurnEnded,
 )
 from holdfast.session.journal.store import FoldStore, Reading, Store, StoredEntry, StreamingStore
+from holdfast.session.journal.tasks import TaskStarted
 
 if TYPE_CHECKING:
     from holdfast.agent.model_request.streamed_text import StreamedText
@@ -60,7 +63,7 @@ class JournalWriter:
         resumed = reading if isinstance(reading, ResumedReading) else None
         self.checkpoints = Checkpoints(self._store, reading)
         """The checkpoints of the journal."""
-        self.fold = Fold() if resumed is None else restored_fold(resumed, self.checkpoints.texts)
+        self.fold = Fold() if resumed is None else self.checkpoints.restored(resumed)
         """The fold of the journal, to be read: only `append` adds to it."""
         self.failed_servers: dict[str, str] = {} if resumed is None else dict(resumed.checkpoint.failed_servers)
         """Why MCP servers failed of which the journal says so, until they are known to work again."""
@@ -71,8 +74,7 @@ class JournalWriter:
         for record in reading.records:
             if resumed is None or record.seq > resumed.seq:
                 self.fold.add(record.entry, seq=record.seq)
-                self._note(record.entry)
-                self.checkpoints.note(record.entry, record.seq, record.at)
+                self._note(record.entry, record.seq, record.at)
         self._length = self._store.length
 
     @property
@@ -119,8 +121,7 @@ class JournalWriter:
             self._streamed = None
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self.fold.add(entry, seq=seq)
-            self._note(entry)
-            self.checkpoints.note(entry, seq, time.time())
+            self._note(entry, seq, time.time())
             if isinstance(entry, Repaired):
                 self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
@@ -149,8 +150,12 @@ class JournalWriter:
             with suppress(StorageFailed):  # the next append says so, within a second
                 self._store.keep_streamed(checkpoint, expected=self._length)
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, entry: Entry, seq: int, at: float) -> None:
         self.repeats.add(entry)
+        if isinstance(entry, PromptAccepted):
+            self.checkpoints.turn_began = seq
+        if isinstance(entry, ShellStarted | TaskStarted):
+            self.checkpoints.began[entry.id] = at
         if isinstance(entry, ServerFailed):
             self.failed_servers[entry.server] = entry.reason
         if isinstance(entry, FolderGone):

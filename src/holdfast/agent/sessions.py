@@ -10,15 +10,14 @@ from pathlib import Path
 import msgspec
 
 from holdfast import __version__
-from holdfast.agent.checkpoints import resumed_reading
 from holdfast.agent.context.system_prompt import folder_facts, system_prompt
 from holdfast.agent.recovery.settle import settle, settle_command
 from holdfast.agent.recovery.settle_tasks import settle_task
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
-from holdfast.session.conversation.checkpoint import ResumedReading, fold_version
 from holdfast.session.conversation.fold import fold
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved, MovedBy, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
@@ -168,6 +167,9 @@ def resume(
 def _opened(folder: Path, *, from_checkpoint: bool) -> tuple[SqliteStore, Reading | None]:
     """Return the store of an existing session, with what was read of it from its last checkpoint on, if it has one."""
     if from_checkpoint:
+        from holdfast.agent.last_checkpoint import resumed_reading
+        from holdfast.session.conversation.checkpoint import fold_version
+
         store = SqliteStore.open(folder, fold_version=fold_version())
         if store.saved_fold is None:
             return store, None

@@ -38,7 +38,7 @@ from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
-from holdfast.session.conversation.checkpoint import ResumedReading
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.tool_calls import Image, Mode
 from holdfast.tools.tool import Plan

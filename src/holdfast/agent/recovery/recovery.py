@@ -38,8 +38,8 @@ from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, st
 from holdfast.agent.seam import RecoveryStep
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
-from holdfast.session.conversation.checkpoint import ResumedReading
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted

@@ -25,8 +25,8 @@ import msgspec
 import holdfast
 from holdfast.session.conversation import fold_state
 from holdfast.session.conversation.fold import Fold
-from holdfast.session.journal.entries import Cause, SessionOpened
-from holdfast.session.journal.store import Reading
+from holdfast.session.conversation.fold_state import Checkpoint, ResumedReading
+from holdfast.session.journal.entries import Cause
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.typed_data import decode_json
 
@@ -57,40 +57,6 @@ FOLDING = (
     "tool_calls.py",
 )
 """The modules that decide what a fold is: this one, and every module that it imports but for errors and files."""
-
-
-class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
-    """What is known at the end of a turn. `turn_began` is the position of the last turn's prompt.
-
-    `failed_servers` and `folder_gone` are those of `JournalWriter`. `began` says when open background tasks and
-    commands of the user began, `reported` are the findings that the journal has.
-    """
-
-    fold: fold_state.FoldState
-    turn_began: int
-    failed_servers: dict[str, str]
-    folder_gone: str
-    began: dict[str, float]
-    reported: tuple[str, ...]
-
-
-class ResumedReading(Reading, frozen=True, kw_only=True):
-    """A journal read from its last turn on. `checkpoint` is of the entries up to `seq`; others follow in `records`.
-
-    `texts` are the large results of the messages to send, `size` the bytes of the checkpoint. A verification of the
-    entries before begins after `verified`.
-    """
-
-    checkpoint: Checkpoint
-    seq: int
-    texts: Mapping[int, str]
-    size: int
-    verified: int = 0
-
-    @property
-    def opened(self) -> SessionOpened | None:
-        """Return the first entry, with the folder and the tools of today."""
-        return self.checkpoint.fold.opened
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:

@@ -16,6 +16,7 @@ from holdfast.session.conversation import conversation as c
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.session.journal.parts import Usage
+from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskEnded
 from holdfast.tool_calls import FileSeen, Mode, Pattern
 
@@ -124,6 +125,40 @@ class FoldState(msgspec.Struct, frozen=True, array_like=True):
     points: tuple[PointState, ...]
     rewound: tuple[int, ...]
     usage: Usage
+
+
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
+    """What is known at the end of a turn. `turn_began` is the position of the last turn's prompt.
+
+    `failed_servers` and `folder_gone` are those of `JournalWriter`. `began` says when open background tasks and
+    commands of the user began, `reported` are the findings that the journal has.
+    """
+
+    fold: FoldState
+    turn_began: int
+    failed_servers: dict[str, str]
+    folder_gone: str
+    began: dict[str, float]
+    reported: tuple[str, ...]
+
+
+class ResumedReading(Reading, frozen=True, kw_only=True):
+    """A journal read from its last turn on. `checkpoint` is of the entries up to `seq`; others follow in `records`.
+
+    `texts` are the large results of the messages to send, `size` the bytes of the checkpoint. A verification of the
+    entries before begins after `verified`.
+    """
+
+    checkpoint: Checkpoint
+    seq: int
+    texts: Mapping[int, str]
+    size: int
+    verified: int = 0
+
+    @property
+    def opened(self) -> e.SessionOpened | None:
+        """Return the first entry, with the folder and the tools of today."""
+        return self.checkpoint.fold.opened
 
 
 class CutTable:

@@ -199,7 +199,7 @@ def has_row(connection: sqlite3.Connection, known: KnownRow | None) -> bool:
     return free == 0 and row is not None and row[0] == known[1]
 
 
-def rows_after(connection: sqlite3.Connection, seq: int, *, most: int = -1) -> list[tuple[object, ...]]:
+def later_rows(connection: sqlite3.Connection, seq: int, *, most: int = -1) -> list[tuple[object, ...]]:
     """Return the stored rows after `seq` in order, up to `most` of them; raises `Damaged` if they cannot be read."""
     try:
         return connection.execute(f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT ?", (seq, most)).fetchall()

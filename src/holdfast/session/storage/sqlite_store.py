@@ -18,7 +18,6 @@ from holdfast.session.journal.entries import FORMAT, CallEnded, Entry, ResponseC
 from holdfast.session.journal.store import Finding, Reading, StoredEntry, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
-from holdfast.session.storage.fold_cache import SavedFold, drop_fold, read_fold, write_fold
 from holdfast.session.storage.lease import Lease, raise_if_busy
 from holdfast.session.storage.row_codec import StoredRow, checksum, single_rows, verify_rows
 from holdfast.session.storage.salvage import NEW, damage_finding, unused
@@ -26,6 +25,7 @@ from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, STREAMED, make_folder, sync_path
 
 if TYPE_CHECKING:
+    from holdfast.session.storage.fold_cache import SavedFold
     from holdfast.session.storage.streamed_text import StreamedFile
 
 _COPIES = 3
@@ -52,7 +52,11 @@ class SqliteStore:
         """The time of the last append, as stored in its entries; 0 before the first."""
         self._streamed: StreamedFile | None = None
         self._blobs.clear()
-        saved = read_fold(folder, fold_version) if fold_version else None
+        saved: SavedFold | None = None
+        if fold_version:
+            from holdfast.session.storage.fold_cache import read_fold
+
+            saved = read_fold(folder, fold_version)
         known = None if saved is None else (saved.seq, saved.sum)
         self._connection, self._findings = database.attach(self._path, known)
         lease.guard(self._connection)
@@ -139,7 +143,7 @@ class SqliteStore:
         self._refuse_closed()
         with database.naming(self._path):
             try:
-                rows = database.rows_after(self._connection, seq)
+                rows = database.later_rows(self._connection, seq)
             except database.Damaged:
                 return None
         reading = verify_rows(rows, self._blobs, after=seq, before=before)
@@ -153,7 +157,7 @@ class SqliteStore:
         self._refuse_closed()
         with database.naming(self._path):
             try:
-                return database.rows_after(self._connection, after, most=most)
+                return database.later_rows(self._connection, after, most=most)
             except database.Damaged:
                 return None
 
@@ -179,6 +183,8 @@ class SqliteStore:
 
     def keep_fold(self, state: bytes, *, version: str, expected: int, verified: int = 0) -> None:
         """Keep the fold of the first `expected` entries, as `FoldStore.keep_fold` says."""
+        from holdfast.session.storage.fold_cache import SavedFold, write_fold
+
         self._refuse_closed()
         with database.naming(self._path):
             length, link = self._tail()
@@ -190,6 +196,8 @@ class SqliteStore:
 
     def drop_fold(self) -> None:
         """Forget the kept fold: the next process reads every entry."""
+        from holdfast.session.storage.fold_cache import drop_fold
+
         drop_fold(self._folder)
         self._unfolded = self._path.stat().st_size
 
