@@ -148,7 +148,7 @@ async def test_a_result_to_send_that_was_altered_is_noticed_before_the_request(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     session = await _played(catalog, tmp_path, 2)
-    _blobs(catalog, session)[-1].write_bytes(b"altered")
+    _blobs(catalog, session)[0].write_bytes(b"altered")  # of the turn before the last
     held = Held(_resumed(catalog, session), _model(1))
     assert not isinstance(held.session.reading, ResumedReading)
     await held.agent.run("look")
