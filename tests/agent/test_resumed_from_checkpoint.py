@@ -15,6 +15,7 @@ from holdfast.agent.events import Event, Fact
 from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.providers.model import Model
 from holdfast.session.catalog import Catalog
+from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import PromptAccepted, Repaired
 from holdfast.session.storage.sqlite_store import read_copy
@@ -177,8 +178,11 @@ async def test_a_compacted_session_holds_no_large_result_and_finds_it_again(cata
     before = held.agent.conversation.messages
     assert await held.agent.compact() is not None
     await held.agent.run("look")  # its end writes a checkpoint
-    state = held.agent.journal.fold.state()
-    assert all(len(result.text) < len(LONG) for user in state.builder.closed.users for result in user.results)
+    builder = held.agent.journal.fold._builder  # pyright: ignore[reportPrivateUsage] - what is in memory
+    users = [message for message in builder.closed[: builder.hidden] if isinstance(message, UserMessage)]
+    results = [result for user in users for result in user.results]
+    assert results
+    assert [len(result.text) for result in results] == [0] * len(results)
     await held.agent.uncompact()
     assert held.agent.conversation.messages[: len(before)] == before
     await held.agent.close()

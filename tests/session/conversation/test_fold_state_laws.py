@@ -14,7 +14,20 @@ from msgspec.structs import replace
 
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.conversation.fold_state import LARGE_TEXT, FoldState
-from holdfast.session.journal.entries import CallEnded, Entry, decode
+from holdfast.session.journal.entries import (
+    CallEnded,
+    Compacted,
+    Entry,
+    PromptAccepted,
+    Pruned,
+    RequestStarted,
+    ResponseEnded,
+    Rewound,
+    TurnEnded,
+    Uncompacted,
+    decode,
+)
+from holdfast.session.journal.parts import CallPart, TextPart, Usage
 from journals import journals
 from laws import law
 
@@ -58,6 +71,10 @@ def _continues(journal: Sequence[Entry], cut: int) -> None:
         assert written.conversation() == whole.conversation()
     assert _all(written) == _all(whole)
     assert _all(_written(written, journal)) == _all(whole)
+    fresh = Fold()  # of which no conversation was taken before
+    for seq, entry in enumerate(journal, start=1):
+        fresh.add(entry, seq=seq)
+    assert _all(fresh) == _all(whole)
 
 
 @law(shared_by=2)
@@ -80,6 +97,36 @@ def test_a_fold_that_holds_no_hidden_texts_continues_as_the_one_that_does(
             released.release(partial(_texts, journal))
         assert _all(released) == _all(whole)
     assert _all(_written(released, journal)) == _all(whole)
+
+
+def _turn(turn: int) -> list[Entry]:
+    call = CallPart(id=f"c{turn}", name="read", arguments="{}")
+    return [
+        PromptAccepted(turn=turn, text=f"prompt {turn}"),
+        RequestStarted(step=2 * turn, attempt=1, model="openai-chat:m"),
+        ResponseEnded(step=2 * turn, model="openai-chat:m", parts=(call,), usage=Usage()),
+        CallEnded(call=call.id, outcome="ok", text=f"result {turn} " * LARGE_TEXT, seconds=0.1),
+        RequestStarted(step=2 * turn + 1, attempt=1, model="openai-chat:m"),
+        ResponseEnded(step=2 * turn + 1, model="openai-chat:m", parts=(TextPart("done"),), usage=Usage()),
+        TurnEnded(turn=turn, reason="end_turn", cause="finished", note=f"note {turn}"),
+    ]
+
+
+_LATER: dict[str, list[Entry]] = {
+    "a rewind to a prompt that is not sent": [Rewound(turn=2), *_turn(5)],
+    "an undone compaction": [Uncompacted(), Rewound(turn=3)],
+    "a second compaction": [Compacted(step=7, note="shorter", why="asked"), Uncompacted(), Uncompacted()],
+    "a result that is left out for a long text": [Pruned(outputs={"c4": "left out " * LARGE_TEXT}), Rewound(turn=4)],
+    "results left out on both sides": [Pruned(outputs={"c1": "out", "c4": "out"}), Uncompacted()],
+}
+
+
+@pytest.mark.parametrize("name", _LATER)
+def test_a_decision_about_what_was_not_sent_continues_from_every_cut(name: str) -> None:
+    compacted = Compacted(step=5, note="what was done", why="auto")
+    journal = [*_turn(1), *_turn(2), *_turn(3), compacted, *_turn(4), *_LATER[name], *_turn(6)]
+    for cut in range(len(journal) + 1):
+        _continues(journal, cut)
 
 
 _HERE = Path(__file__).parent
