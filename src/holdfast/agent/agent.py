@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import (
@@ -48,12 +48,16 @@ from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
-from holdfast.session.journal.store import Reading, Store
+from holdfast.session.journal.store import FoldStore, Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
+
+if TYPE_CHECKING:
+    from holdfast.agent.background_verification import BackgroundVerification
 
 T = TypeVar("T")
 
@@ -111,8 +115,19 @@ class Agent:
             reading,
             checks=checks,
             emit=emit,
-            reread=lambda again: self.recovery.load(again),  # noqa: PLW0108 - there is no recovery yet
+            reread=self._reread,
         )
+        self.verification: BackgroundVerification | None = None
+        """The verification of what a checkpoint stood for, None if every entry was read."""
+        if isinstance(reading, ResumedReading) and isinstance(store, FoldStore):
+            from holdfast.agent.background_verification import BackgroundVerification
+
+            self.verification = BackgroundVerification(
+                store,
+                reading,
+                checkpoints=self.journal.checkpoints,
+                report=lambda found: self.recovery.add_damage(found),  # noqa: PLW0108 - there is no recovery yet
+            )
         self._store = store
         self._toolbox = toolbox
         self._emit = emit
@@ -175,6 +190,10 @@ class Agent:
         )
         self.turn: Turn | None = None
         self._operation: Operation | None = None
+
+    def _reread(self, reading: Reading) -> None:
+        self.verification = None  # every entry was read
+        self.recovery.load(reading)
 
     @property
     def mode(self) -> Mode:
@@ -397,6 +416,8 @@ class Agent:
         try:
             if self._operation is not None:
                 await self._operation.over.wait()
+            if self.verification is not None:
+                await self.verification.end()
             await asyncio.gather(*(step.end(limits.stop_grace) for step in self._steps))
             await self._connection.drop()
             await self._toolbox.close()
@@ -440,6 +461,8 @@ class Agent:
         """Run the turn, then one for each message that waited for its end. Each prompt is journalled first."""
         try:
             while True:
+                if self.verification is not None:
+                    self.verification.begin()
                 ended = await turn.run()
                 if turn.stop.stopped_twice or next_prompt(self.conversation) is None:
                     return ended
@@ -458,6 +481,7 @@ class Agent:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended
         finally:
+            self.journal.write_checkpoint()
             self._release(operation)  # in one step with the check above, so that no message can be queued in between
 
     def _settle_unstarted(self, operation: Operation, task: asyncio.Task[e.TurnEnded]) -> None:

@@ -7,7 +7,7 @@ what a stop does and what a crash leaves, is in docs/explanation/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -125,6 +125,12 @@ class AfterTurn(Protocol):
     def next_prompt(self, conversation: Conversation) -> NextPrompt | None:
         """Return the prompt of the next turn, None if there is nothing to begin; it is not `due` any more."""
         ...
+
+
+def next_prompt(steps: Iterable[AfterTurn], conversation: Conversation) -> NextPrompt | None:
+    """Return what the first step of `after_turn` begins that is due and has something to begin."""
+    prompts = (step.next_prompt(conversation) for step in steps if step.due)
+    return next((prompt for prompt in prompts if prompt is not None), None)
 
 
 class Expanded(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved, MovedBy, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
@@ -121,18 +122,25 @@ def first_entry(
 
 
 def resume(
-    catalog: Catalog, summary: SessionSummary, *, tools: Callable[[], Container[str]] | None = None
+    catalog: Catalog,
+    summary: SessionSummary,
+    *,
+    tools: Callable[[], Container[str]] | None = None,
+    from_checkpoint: bool = False,
 ) -> OpenSession:
     """Return an existing session; raises `SessionBusy` if another process holds it.
 
     With `summary.moved_by`, it continues in the folder `summary.cwd`: the move is its next entry. If its first entry is
     lost, a new one is appended: directory and model come from the summary, the system prompt and the tools are today's:
     those that `tools` returns, or the default ones. A finding reports it.
+
+    With `from_checkpoint`, the journal is read from its last checkpoint on, if it has one.
     """
     folder = catalog.folder(summary.id)
-    store = SqliteStore.open(folder)
+    store, reading = _opened(folder, from_checkpoint=from_checkpoint and summary.moved_by is None)
     try:
-        reading = store.read()
+        if reading is None:
+            reading = store.read()
         first = _find_first(reading)
         if first is not None and (moved := _move(reading, summary)):
             store.append(moved, expected=store.length)
@@ -156,6 +164,26 @@ def resume(
     return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
 
 
+def _opened(folder: Path, *, from_checkpoint: bool) -> tuple[SqliteStore, Reading | None]:
+    """Return the store of an existing session, with what was read of it from its last checkpoint on, if it has one."""
+    if from_checkpoint:
+        from holdfast.agent.last_checkpoint import resumed_reading
+        from holdfast.session.conversation.checkpoint import fold_version
+
+        store = SqliteStore.open(folder, fold_version=fold_version())
+        if store.saved_fold is None:
+            return store, None
+        try:
+            if (resumed := resumed_reading(store)) is not None:
+                return store, resumed
+            store.drop_fold()
+        except BaseException:
+            store.close()
+            raise
+        store.close()  # it was opened without a look at every page
+    return SqliteStore.open(folder), None
+
+
 def session_folder(reading: Reading) -> str:
     """Return the folder that the session works in now, "" if the entry that names it is lost."""
     for record in reversed(reading.records):
@@ -164,7 +192,7 @@ def session_folder(reading: Reading) -> str:
                 return folder
             case _:
                 pass
-    return ""
+    return reading.opened.cwd if isinstance(reading, ResumedReading) and reading.opened is not None else ""
 
 
 def move_session(catalog: Catalog, summary: SessionSummary, to: Path, by: MovedBy) -> tuple[Moved, ...]:
@@ -209,6 +237,8 @@ class _First(msgspec.Struct, frozen=True):
 
 def _find_first(reading: Reading) -> _First | None:
     """Return the entry that names the session's directory and tools, None if it is lost."""
+    if isinstance(reading, ResumedReading) and reading.opened is not None:
+        return _First(1, reading.opened)
     for record in reading.records:
         if isinstance(record.entry, SessionOpened):
             return _First(record.seq, record.entry)

@@ -25,13 +25,15 @@ class PromptExpansion:
         self._tools = tools
         self._work: asyncio.Future[Expanded] | None = None
 
-    def begun(self, text: str) -> Awaitable[Expanded] | None:
-        """Return what to wait for, None if the text is its own: then nothing is awaited. The first step counts."""
-        waits = (step(text) for step in self._steps)
-        return next((wait for wait in waits if wait is not None), None)
+    async def expanded(self, text: str, *, stopped: bool) -> Expanded:
+        """Return what the first step makes of the text, in bounded time. Nothing is awaited for one that none expands.
 
-    async def end(self, wait: Awaitable[Expanded], *, stopped: bool) -> Expanded:
-        """Return the text, in bounded time. Raises `UsageError` or `ToolFailed`; then nothing is sent."""
+        Raises `UsageError`, if it is `stopped` too, or `ToolFailed`; then nothing is sent.
+        """
+        waits = (step(text) for step in self._steps)
+        wait = next((wait for wait in waits if wait is not None), None)
+        if wait is None:
+            return Expanded(text)
         work = self._work = asyncio.ensure_future(wait)
         if stopped:
             work.cancel()

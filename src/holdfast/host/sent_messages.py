@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.session.journal import entries as e
+from holdfast.text import valid_unicode
 
 
 class SentMessage:
@@ -24,6 +25,12 @@ class SentMessage:
         self.sent = False
         self.recalled = False
         self.ended: e.TurnEnded | None = None
+
+    def was_sent_as(self, prompt: c.Prompt, written: str) -> bool:
+        """Return whether it was sent; `written` is what the prompt expands to. Raises `UsageError` for another text."""
+        if self.text not in (valid_unicode(prompt.text), valid_unicode(written)):
+            raise other_text(prompt.id)
+        return self.sent
 
 
 class SentMessages:
@@ -117,6 +124,15 @@ class RepeatedMessages:
 
         first.ended.add_done_callback(end)
         return True
+
+
+def last_prompt(entries: Iterable[e.Entry]) -> str | None:
+    """Return the text of the last prompt in a journal."""
+    prompt = None
+    for entry in entries:
+        if isinstance(entry, e.PromptAccepted):
+            prompt = entry.text
+    return prompt
 
 
 def other_text(message: str) -> UsageError:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
-from holdfast.agent.seam import AfterTurn, ExpandPrompt, NextPrompt
+from holdfast.agent.seam import AfterTurn, ExpandPrompt, next_prompt
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.parked_turn import park
@@ -40,10 +40,11 @@ from holdfast.host.changes_at_once import change_at_once
 from holdfast.host.command_check import checked_command
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.host.prompt_expansion import PromptExpansion
-from holdfast.host.sent_messages import RepeatedMessages, SentMessage, other_text
+from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
 from holdfast.questions import ApprovalAnswer, Question
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
-from holdfast.text import error_text, valid_unicode
+from holdfast.text import error_text
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
@@ -122,7 +123,8 @@ class SessionHost:
         """Return the session as it is now."""
         records = self.session.reading.records
         if self._seq > (records[-1].seq if records else 0):
-            records = self.agent.journal.stored().records
+            resumed = isinstance(self.session.reading, ResumedReading) and records
+            records = self.agent.journal.stored_after(records[0].seq - 1 if resumed else 0)
         conversation = self.agent.conversation
         return h.Opened(
             session=self.session.id,
@@ -390,15 +392,10 @@ class SessionHost:
         if earlier is not None and self._repeated.follow(submission, prompt, earlier):
             self._accept(submission, prompt.id)
             return None
-        written, images = prompt.text, prompt.images
-        if (wait := self._expansion.begun(prompt.text)) is not None:
-            expanded = await self._expansion.end(wait, stopped=self._is_stopped(submission))
-            written, images = expanded.text, (*images, *expanded.images)
-        if earlier is not None:
-            if earlier.text not in (valid_unicode(prompt.text), valid_unicode(written)):
-                raise other_text(prompt.id)
-            if earlier.sent:
-                return await self._outcome(submission, earlier)
+        expanded = await self._expansion.expanded(prompt.text, stopped=self._is_stopped(submission))
+        written, images = expanded.text, (*prompt.images, *expanded.images)
+        if earlier is not None and earlier.was_sent_as(prompt, written):
+            return await self._outcome(submission, earlier)
         self._repeated.begin(submission, prompt.id)
         if prompt.mentions:
             mentioned, wrong = named_images(prompt.text, self.session.cwd)
@@ -410,7 +407,7 @@ class SessionHost:
             if self._closing is not None:
                 raise _closed()
             if submission.by_host:
-                following = None if takes_messages else self._next_prompt()
+                following = None if takes_messages else next_prompt(self._after_turn, self.agent.conversation)
                 if following is None:
                     return None
                 written, cause = following.text, following.cause
@@ -437,17 +434,10 @@ class SessionHost:
             await self._with_session(submission, self.agent.resume_turn, served=True)
         return earlier.ended
 
-    def _next_prompt(self) -> NextPrompt | None:
-        """Return what the first step of `after_turn` begins that has something to begin."""
-        prompts = (step.next_prompt(self.agent.conversation) for step in self._after_turn if step.due)
-        return next((prompt for prompt in prompts if prompt is not None), None)
-
     def _asks_again(self, prompt: c.Prompt) -> bool:
         """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""
-        if not self.rules.repeats or self._turn is not None or not self.agent.recovery.can_resume:
-            return False
-        prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
-        return prompts[-1:] == [prompt.text]
+        can_ask = self.rules.repeats and self._turn is None and self.agent.recovery.can_resume
+        return can_ask and last_prompt(self.agent.journal.entries()) == prompt.text
 
     async def _run_turns(self, prompt: c.Prompt, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""

@@ -19,6 +19,7 @@ STREAMED = "streamed"
 UNDO_FOLDER = "undo"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
+FOLD = "fold.cache"
 
 Stamp = tuple[tuple[int, int], ...]
 """What identifies the state of some files without reading them: modification time and size of each."""

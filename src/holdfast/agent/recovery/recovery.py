@@ -25,7 +25,7 @@ writes what that shows, with the cause `crash`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -39,6 +39,7 @@ from holdfast.agent.seam import MOST_LOOK, Look, RecoveryStep, Seen
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted
@@ -99,10 +100,18 @@ class Recovery:
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
         self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted | TaskStarted)}
         reported = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
+        if isinstance(reading, ResumedReading):
+            self._began = reading.checkpoint.began | self._began
+            reported.update(reading.checkpoint.reported)
         self._unreported = tuple(found.what for found in reading.findings if found.what not in reported)
         self._gap = has_gap(reading)
         self._checks.add_journalled(reported)
         self._repaired = self._checks.new_findings(self._journal.conversation)
+
+    def add_damage(self, found: Iterable[str]) -> None:
+        """Take over damage that was found after the session was opened. The next prompt reports it."""
+        new = (what for what in found if what not in self._unreported)
+        self._unreported = (*self._unreported, *self._checks.not_journalled(new))
 
     def keep_outcome(self, ended: e.CallEnded) -> None:
         """Keep an outcome that could not be journalled until its call is settled."""

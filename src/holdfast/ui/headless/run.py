@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -141,8 +141,13 @@ def session_of(options: RunOptions, *, has_user: bool = False) -> OpenSession:
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
-    door = fork if options.fork else resume
-    return door(options.catalog, summary, tools=lambda: options.tools_of(options.model, has_user=has_user))
+
+    def tools() -> Container[str]:
+        return options.tools_of(options.model, has_user=has_user)
+
+    if options.fork:
+        return fork(options.catalog, summary, tools=tools)
+    return resume(options.catalog, summary, tools=tools, from_checkpoint=not has_user)  # a user reads all of it
 
 
 def _new_id(options: RunOptions) -> str:
