@@ -82,12 +82,18 @@ class SessionTools(Protocol):
         ...
 
 
+def bug_in_short(error: BaseException) -> str:
+    """Return the kind and the message of an exception."""
+    return f"{type(error).__name__}: {error}"
+
+
 class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
-    `server_prompts` returns the prompts of MCP servers that are known now.
+    `server_prompts` returns the prompts of MCP servers that are known now. `describe_bug` returns a sentence about an
+    exception that is no `HoldfastError`: only the surface knows where it keeps the traceback.
     """
 
     id: str
@@ -99,4 +105,5 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
+    describe_bug: Callable[[BaseException], str] = bug_in_short
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])

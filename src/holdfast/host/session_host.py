@@ -26,6 +26,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, get_args
 
+import msgspec
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
@@ -39,13 +41,13 @@ from holdfast.host import events as h
 from holdfast.host.hosted_session import HostedSession, HostRules
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.tool_calls import Image, Mode
+from holdfast.tool_calls import Mode
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
-    from holdfast.host.slash_commands import OfferedCommand
+    from holdfast.host.offered_commands import OfferedCommand
 
 
 LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
@@ -180,15 +182,15 @@ class SessionHost:
     def _begin_due(self) -> None:
         """Begin the turn that a step of `after_turn` wants, unless one runs: then this is called behind it."""
         if self._closing is None and any(step.due for step in self._after_turn):
-            self._take(c.Prompt("", "later", mentions=False), by_host=True)
+            self.submit(c.Prompt("", "later", mentions=False), by_host=True)
 
     # --- submissions ----------------------------------------------------------------------------------------------
 
-    def submit(self, command: c.Command) -> c.Submission:
-        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
-        return self._take(command)
+    def submit(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once.
 
-    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+        `by_host` is for the prompts of `after_turn`.
+        """
         self._submitted += 1
         submission = c.Submission(self._submitted, command, by_host=by_host)
         if self._closing is not None:
@@ -263,7 +265,7 @@ class SessionHost:
     def _refuse(self, submission: c.Submission, error: BaseException) -> None:
         """Tell that a command failed: that it had no effect, or that its work failed later."""
         refused = submission.fail(error)
-        message = str(error) if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, HoldfastError) else self.session.describe_bug(error)
         fault = error.fault if isinstance(error, HoldfastError) else "bug"
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
@@ -354,7 +356,7 @@ class SessionHost:
         turn before its first request.
         """
         agent, cause = self.agent, ""
-        if self._repeats(prompt):
+        if self.rules.repeats and self._repeats(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
         if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
             raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
@@ -385,7 +387,12 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
+
+        async def run() -> e.TurnEnded:
+            ended = await agent.run(written, images=images, cause=cause, queued=prompt.id)
+            return ended if self.rules.held_messages != "send" else await self._run_held(ended)
+
+        return await self._with_session(submission, run)
 
     def _next_prompt(self) -> NextPrompt | None:
         """Return what the first step of `after_turn` begins that has something to begin."""
@@ -394,15 +401,14 @@ class SessionHost:
 
     def _repeats(self, prompt: c.Prompt) -> bool:
         """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""
-        if not self.rules.repeats or self._turn is not None or not self.agent.recovery.can_resume:
+        if self._turn is not None or not self.agent.recovery.can_resume:
             return False
         prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
         return prompts[-1:] == [prompt.text]
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str, prompt_id: str) -> e.TurnEnded:
-        """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt_id)
-        while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
+    async def _run_held(self, ended: e.TurnEnded) -> e.TurnEnded:
+        """Run a turn for each message of this host that the one which `ended` did not reach."""
+        while not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)
             if message is None or self._closing is not None:
@@ -445,6 +451,10 @@ class SessionHost:
     def _is_stopped(self, submission: c.Submission) -> bool:
         return submission.number <= self._last_stop[0]
 
+    def keep_messages(self) -> None:
+        """Leave messages queued that a stopped turn does not reach from now on: the user leaves."""
+        self.rules = msgspec.structs.replace(self.rules, held_messages="keep")
+
     def _return_held(self) -> None:
         """Return the queued messages that a turn did not reach."""
         try:
@@ -483,11 +493,10 @@ class SessionHost:
         if self.rules.interprets == "nothing":
             raise UsageError("This surface reads no commands. Send the text as a prompt.")
         from holdfast.host.slash_commands import is_known, reply_to
-        from holdfast.host.typed_text import interpreted
 
         command: c.Command = typed
         if isinstance(typed, c.Typed):
-            command = interpreted(typed, shell=self.rules.interprets != "slash")
+            command = c.interpreted(typed, with_shell=self.rules.interprets != "slash")
             if (
                 self.rules.interprets == "known"
                 and isinstance(command, c.Slash)

@@ -11,7 +11,7 @@ from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortenin
 from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Config
 from holdfast.errors import ModelUnusable, UsageError
-from holdfast.host.events import Busy, Idle, Window
+from holdfast.host.events import AskClosed, Busy, Idle, Window
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
@@ -29,7 +29,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import (
-    ApprovalClosed,
     CurrentConversation,
     InputAccepted,
     SessionClosed,
@@ -135,7 +134,7 @@ def test_what_was_submitted_is_seen_at_once_and_a_stop_is_for_it(session: Sessio
 def test_each_state_is_shown_once(session: SessionController, shown: list[Status]) -> None:
     session.take(Fact(1, ModelChanged(model="c:d")))
     session.take(Fact(2, ModelChanged(model="c:d")))
-    session.take(ApprovalClosed())
+    session.take(AskClosed("c"))
     assert [each.model for each in shown] == ["c:d"]
 
 

@@ -158,11 +158,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         reading: Reading,
         offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
-        mode: Mode | None = None,
     ) -> Agent:
         """Return an agent for a session with the run's limits and settings. `project` has the decisions for its folder.
 
-        Every interface gets its agents from here. `mode` overrides the run's mode.
+        Every interface gets its agents from here.
         """
         from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
 
@@ -170,7 +169,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             store=store,
             toolbox=toolbox,
             connect=connect,
-            mode=mode or self.mode,
+            mode=self.mode,
             on_approval=self.config.on_approval,
             emit=emit,
             ask=ask,
