@@ -35,7 +35,7 @@ from holdfast.session.journal.entries import (
     Uncompacted,
 )
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.testing.script import Hold, Say
+from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
@@ -465,3 +465,12 @@ def test_what_is_asked_without_a_session_has_an_answer(screen: Screen) -> None:
     moved, renamed = [message.message for message in screen.messages if isinstance(message, ErrorMessage)]
     assert moved.startswith("Nothing was moved")
     assert renamed == NO_SESSION
+
+
+def test_a_mode_that_was_chosen_before_a_session_holds_in_it(screen: Screen) -> None:
+    screen.model.extend([Call("write", {"path": "made.txt", "text": "x"})], [Say("done")])
+    screen.agent.use_mode("accept-edits")
+    screen.agent.open(screen.session)
+    screen.agent.submit(c.Prompt("go"))
+    screen.idle(2)
+    assert (screen.cwd / "made.txt").read_text() == "x"
