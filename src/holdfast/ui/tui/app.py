@@ -258,8 +258,8 @@ class HoldfastApp(App[int]):
             case Prompt(text=text, when=when):
                 self.controller.begin(text, when)
                 self._prompts.keep(self.controller.cwd, text)
-            case Shell(command=command, share=share):
-                self.controller.run_command(command, share=share)
+            case Shell():
+                self.controller.run(typed)
             case Slash():
                 from holdfast.ui.tui.slash_commands import run_slash_command
 

@@ -257,31 +257,19 @@ class SessionController:
         self.status = self._progress.prompted(self.status)
         self.agent.submit(c.Prompt(with_image_mention(text, is_file=is_disk_file), when))
 
-    def run_command(self, command: str, *, share: bool) -> None:
-        """Run a user command. Raise `UsageError` if the session is read-only."""
-        self._ensure_session()
-        self.status = self._progress.submitted(self.status)
-        self.agent.submit(c.Shell(command, share))
+    def run(self, command: c.Shell | c.Slash | c.Compact | c.ShowServers) -> None:
+        """Have the host run what `stop` ends; a shell or slash command opens a session if none is open.
 
-    def run_slash(self, typed: c.Slash) -> None:
-        """Run a slash command of a plug-in. Raise `UsageError` if the session is read-only."""
-        self._ensure_session()
+        Raise `UsageError` if the session is read-only.
+        """
+        if isinstance(command, c.Shell | c.Slash):
+            self._ensure_session()
         self.status = self._progress.submitted(self.status)
-        self.agent.submit(typed)
+        self.agent.submit(command)
 
     def added_commands(self) -> tuple[OfferedCommand, ...]:
         """Return the slash commands of plug-ins, and the prompts of servers that are known."""
         return added_commands(self.options.slash_commands, self.options.prompt_commands())
-
-    def restart_server(self, server: str) -> None:
-        """Restart an MCP server of the session, and show its state."""
-        self.status = self._progress.submitted(self.status)
-        self.agent.submit(c.ShowServers(server, restart=True))
-
-    def compact(self, wish: str) -> None:
-        """Summarize older messages of the open session."""
-        self.status = self._progress.submitted(self.status)
-        self.agent.submit(c.Compact(wish))
 
     def stop(self) -> None:
         """Stop everything that runs, or was submitted and has not started."""

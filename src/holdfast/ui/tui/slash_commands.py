@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.errors import UsageError
-from holdfast.host.commands import Rename, ShowServers, Slash, Uncompact
+from holdfast.host.commands import Compact, Rename, ShowServers, Slash, Uncompact
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import settings_text
 from holdfast.system.threads import in_daemon
@@ -36,7 +36,7 @@ def run_slash_command(typed: Slash, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
     line = screen_command(typed, target.controller.options.slash_commands)
     if line is None:
-        target.controller.run_slash(typed)
+        target.controller.run(typed)
     else:
         COMMAND_FUNCTIONS[line.command.name](target, line.rest)
 
@@ -81,7 +81,7 @@ def _rename(target: CommandTarget, rest: str) -> None:
 
 def _compact(target: CommandTarget, rest: str) -> None:
     _session_id(target)
-    target.controller.compact(rest)
+    target.controller.run(Compact(rest))
 
 
 def _uncompact(target: CommandTarget, _rest: str) -> None:
@@ -173,7 +173,7 @@ def _mcp(target: CommandTarget, rest: str) -> None:
     if (rest and server not in known) or (word == "restart" and not server):
         raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
     if word == "restart":
-        target.controller.restart_server(server)
+        target.controller.run(ShowServers(server, restart=True))
     else:
         target.controller.agent.submit(ShowServers(server))
 
