@@ -12,6 +12,7 @@ import pytest
 from launching import World
 from terminal import Key
 from test_plain import PlainTerminal
+from test_terminal import screen
 
 from holdfast.session.journal.entries import CallEnded, SessionOpened, Titled, ToolsChanged
 from holdfast.session.storage.sqlite_store import read_copy
@@ -148,6 +149,20 @@ def test_its_format_is_checked_and_repaired(shop: World) -> None:
     again = fresh(shop, "check", "-", "--format", "shop-turns", stdin=repaired.stdout)
     assert again.returncode == 0, again.stdout
     assert "lost" in repaired.stdout
+
+
+def test_its_slash_command_answers_on_the_screen(shop: World) -> None:
+    """It is completed and listed, opens a session if there is none, and what it wants is done."""
+    with screen(shop, "-m", shop.model, cold=True) as terminal:
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.send("/ho")
+        terminal.wait_text("when the shop is open")
+        terminal.line("urs Friday")
+        terminal.wait_text("Open on Friday from 9 to 17. 0 turns so far.")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+    (titled,) = (each for each in shop.entries() if isinstance(each, Titled))
+    assert titled.title == "Shop on Friday"
 
 
 def test_its_slash_command_answers_in_plain_mode(shop: World) -> None:

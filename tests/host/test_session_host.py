@@ -197,6 +197,19 @@ async def test_what_a_stopped_turn_did_not_reach(surface: Surface, sent: list[st
     await rig.host.close()
 
 
+async def test_messages_stay_queued_for_a_user_who_leaves() -> None:
+    rig = HostRig(ScriptedModel([[Hold("never")]]), rules=RULES_OF["screen"])
+    turn = rig.host.submit(c.Prompt("first"))
+    await reached(rig, e.RequestStarted)
+    await rig.host.submit(c.Prompt("for later", "later")).accepted
+    rig.host.keep_messages()
+    rig.host.submit(c.Stop("signal"))
+    await turn.ended
+    assert [each.message.text for each in rig.host.agent.conversation.queued] == ["for later"]
+    assert rig.client.of(h.Returned) == []
+    await rig.host.close()
+
+
 @pytest.mark.parametrize("cause", ["signal", "output", "max_cost"])
 async def test_after_a_stop_that_ends_the_run_nothing_more_is_sent(cause: e.Cause) -> None:
     rig = HostRig(ScriptedModel([[Hold("never")]]), rules=RULES_OF["stream"])

@@ -193,6 +193,22 @@ Command = (
 )
 """Every command of an open session. Opening and closing one are not commands of it."""
 
+
+def interpreted(typed: Typed, *, with_shell: bool = True, with_space: bool = True) -> Prompt | Shell | Slash:
+    """Return the command in a typed line; unless `with_shell`, `!` is text. Pure.
+
+    A path, several lines and the prompt of a server are prompts, and unless `with_space`, all that begins with a space.
+    """
+    text = typed.text
+    if with_shell and text.startswith("!") and (command := text.lstrip("!").strip()):
+        return Shell(command, share=text.startswith("!!"))
+    line = text.strip() if with_space else text.rstrip()
+    name, _, rest = line[1:].partition(" ")
+    if line.startswith("/") and "\n" not in line and "/" not in name and not name.startswith("mcp__"):
+        return Slash(name, rest.strip())
+    return Prompt(text, typed.when)
+
+
 CommandResult = TurnEnded | ShellEnded | Compacted | tuple[str, ...] | str | None
 """What an ended command has to say: how a turn or a shell command ended, lines, a text that returns, or nothing."""
 

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.session.journal.store import Reading
+from holdfast.text import error_text
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
@@ -86,12 +87,19 @@ class SessionTools(Protocol):
         ...
 
 
+def bug_in_short(error: BaseException) -> str:
+    """Return the kind and the message of an exception."""
+    return error_text(error)
+
+
 class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
-    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is their undo.
+    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files.
+    `describe_bug` returns a sentence about an exception that is no `HoldfastError`: only the surface knows where it
+    keeps the traceback.
     """
 
     id: str
@@ -104,6 +112,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
     kept_files: KeptFiles | None = None
+    describe_bug: Callable[[BaseException], str] = bug_in_short
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])
 
     def needs_undo(self) -> SessionUndo:

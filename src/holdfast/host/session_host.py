@@ -26,6 +26,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
@@ -44,14 +46,13 @@ from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prom
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
-from holdfast.text import error_text
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
-    from holdfast.host.slash_commands import OfferedCommand
+    from holdfast.host.offered_commands import OfferedCommand
 
 
 _EFFECTS = e.PromptAccepted | e.Rewound | e.Uncompacted | e.Compacted | e.RestoreStarted
@@ -288,7 +289,7 @@ class SessionHost:
     def _refuse(self, submission: c.Submission, error: BaseException) -> None:
         """Tell that a command failed: that it had no effect, or that its work failed later."""
         refused = submission.fail(error)
-        message = str(error) if isinstance(error, HoldfastError) else error_text(error)
+        message = str(error) if isinstance(error, HoldfastError) else self.session.describe_bug(error)
         fault = error.fault if isinstance(error, HoldfastError) else "bug"
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
@@ -485,6 +486,10 @@ class SessionHost:
     def _is_stopped(self, submission: c.Submission) -> bool:
         return submission.number <= self._last_stop[0]
 
+    def keep_messages(self) -> None:
+        """Leave messages queued that a stopped turn does not reach from now on: the user leaves."""
+        self.rules = msgspec.structs.replace(self.rules, held_messages="keep")
+
     def _return_held(self) -> None:
         """Return the queued messages that a turn did not reach."""
         try:
@@ -523,11 +528,10 @@ class SessionHost:
         if self.rules.interprets == "nothing":
             raise UsageError("This surface reads no commands. Send the text as a prompt.")
         from holdfast.host.slash_commands import is_known, reply_to
-        from holdfast.host.typed_text import interpreted
 
         command: c.Command = typed
         if isinstance(typed, c.Typed):
-            command = interpreted(typed, shell=self.rules.interprets != "slash")
+            command = c.interpreted(typed, with_shell=self.rules.interprets != "slash")
             if (
                 self.rules.interprets == "known"
                 and isinstance(command, c.Slash)

@@ -16,6 +16,7 @@ from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.offered_commands import OfferedCommand, added_commands
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -54,23 +55,13 @@ class SlashCommand(msgspec.Struct, frozen=True):
     fits: Callable[[SlashContext], bool] = lambda _: True
 
 
-class OfferedCommand(msgspec.Struct, frozen=True):
-    """A slash command as it is listed and completed: its `name` without the slash, and what it `takes`."""
-
-    name: str
-    summary: str
-    takes: str = ""
-
-
 def offered_commands(agent: Agent, session: HostedSession, rules: HostRules) -> tuple[OfferedCommand, ...]:
     """Return the commands that there are now, those of plug-ins, then the prompts of servers."""
     now = SlashContext(agent, session, rules)
     commands = (
         OfferedCommand(name, each.summary, each.takes) for name, each in SESSION_COMMANDS.items() if each.fits(now)
     )
-    added = (OfferedCommand(name, each.summary) for name, each in session.slash_commands.items())
-    prompts = (OfferedCommand(each.name, each.does, each.takes) for each in session.server_prompts())
-    return (*commands, *added, *prompts)
+    return (*commands, *added_commands(session.slash_commands, session.server_prompts()))
 
 
 def _help(now: SlashContext, rest: str) -> SlashReply:

@@ -77,6 +77,7 @@ REFUSED = [
     (TOOL.format(name="ok", parameters=OBJECT).replace('"read"', '"everything"'), "has the effect 'everything'"),
     (SLASH.format(name="model"), "the slash command 'model' is holdfast's own"),
     (SLASH.format(name="clear"), "the slash command 'clear' is holdfast's own"),
+    (SLASH.format(name="diff"), "the slash command 'diff' is holdfast's own"),
     (PROVIDER.format(name="openai"), "the provider 'openai' is holdfast's own"),
 ]
 

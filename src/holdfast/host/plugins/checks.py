@@ -9,6 +9,7 @@ from holdfast.errors import HoldfastError
 from holdfast.history.formats import FORMATS
 from holdfast.history.formats.format import Format
 from holdfast.history.profiles import PROFILES
+from holdfast.host.offered_commands import SCREEN_COMMANDS
 from holdfast.host.plugins.contributions import (
     PLUGIN_VERSION,
     Contributions,
@@ -58,7 +59,8 @@ def contributions_of(module: Mapping[str, object], *, commands: Container[str]) 
     for each in (*found.slash_commands, *found.commands, *found.surfaces):
         _check_text(each.name, each.summary)
     for each in found.slash_commands:
-        if each.name in SESSION_COMMANDS or each.name in SLASH_ALIASES or each.name.startswith("mcp__"):
+        is_holdfasts = each.name in SESSION_COMMANDS or each.name in SLASH_ALIASES or each.name in SCREEN_COMMANDS
+        if is_holdfasts or each.name.startswith("mcp__"):
             raise NotUsable(f"the slash command {each.name!r} is holdfast's own (expected another name)")
     for each in (*found.commands, *found.surfaces):
         if each.name in commands:

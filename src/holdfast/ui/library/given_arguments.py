@@ -30,7 +30,7 @@ def system_argument(value: object) -> str:
 
 def path_argument(argument: str, value: object) -> str:
     """Return a path as text; raises `UsageError` for what no file system takes."""
-    path = cast("os.PathLike[str]", value).__fspath__() if isinstance(value, os.PathLike) else value
+    path = cast("object", os.fspath(cast("os.PathLike[str]", value))) if hasattr(value, "__fspath__") else value
     if not isinstance(path, str):
         raise UsageError(f"Argument {argument}= is {type(value).__name__} (expected a path as str or Path).")
     try:

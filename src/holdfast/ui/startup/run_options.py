@@ -159,12 +159,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         reading: Reading,
         offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
-        mode: Mode | None = None,
         seam: Seam | None = None,
     ) -> Agent:
         """Return an agent for a session with the run's limits and settings. `project` has the decisions for its folder.
 
-        Every interface gets its agents from here. `mode` overrides the run's mode. `seam` is what else takes part.
+        Every interface gets its agents from here. `seam` is what else takes part.
         """
         from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
         from holdfast.agent.seam import NO_SEAM
@@ -174,7 +173,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             store=store,
             toolbox=toolbox,
             connect=connect,
-            mode=mode or self.mode,
+            mode=self.mode,
             on_approval=self.config.on_approval,
             emit=emit,
             ask=ask,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.agent.events import Fact, LiveText
+from holdfast.host import events as h
 from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import (
     Entry,
@@ -15,18 +16,22 @@ from holdfast.session.journal.entries import (
     SessionOpened,
 )
 from holdfast.session.journal.parts import TextPart, Usage
-from holdfast.session.journal.store import Reading, StoredEntry
-from holdfast.ui.tui.agent_thread.conversation_meter import session_opened, with_conversation
-from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversation
+from holdfast.ui.advice import SCREEN
+from holdfast.ui.tui.agent_thread.host_messages import HostMessages, opened_message
+from holdfast.ui.tui.agent_thread.messages import AgentMessage, CurrentConversation, ErrorMessage, PromptRefused
 
 OPENED = SessionOpened(session="s", cwd="/", model="a:b", system="S" * 4000, tools=(), version="0")
+
+
+def measuring(messages: list[AgentMessage], folded: Fold) -> HostMessages:
+    return HostMessages(messages.append, folded.conversation, failed_servers=dict)
 
 
 def messages_of(*entries: Entry) -> list[AgentMessage]:
     """Return the messages from a session that journals these entries one by one."""
     messages: list[AgentMessage] = []
     folded = Fold()
-    emit = with_conversation(messages.append, folded.conversation)
+    emit = measuring(messages, folded).take
     for seq, entry in enumerate(entries, 1):
         folded.add(entry)
         emit(Fact(seq, entry))
@@ -48,7 +53,7 @@ def test_it_is_sent_behind_the_fact_that_changes_it() -> None:
     messages = messages_of(OPENED, PromptAccepted(turn=1, text="go"), RequestStarted(step=1, attempt=1, model="a:b"))
     assert [type(each) for each in messages] == [Fact, Fact, CurrentConversation, Fact]
     emitted: list[AgentMessage] = []
-    with_conversation(emitted.append, Fold().conversation)(LiveText(1, "more"))
+    measuring(emitted, Fold()).take(LiveText(1, "more"))
     assert emitted == [LiveText(1, "more")]
 
 
@@ -66,11 +71,34 @@ def test_usage_adds_up_and_the_size_is_what_would_be_sent_now() -> None:
     assert (after.conversation.usage.input_tokens, after.conversation.usage.cost, after.tokens) == (2520, "0.02", 1325)
     assert now(*journal[:6]).tokens == 1205
     assert now(*journal).tokens == 1000 + 5 + 5, "the new model has counted nothing yet"
-    records = tuple(StoredEntry(seq, 0.0, entry) for seq, entry in enumerate(journal, 1))
-    session = session_opened("s", "/", Reading(records), conversation=Fold(journal).conversation())
+    facts = tuple(Fact(seq, entry) for seq, entry in enumerate(journal, 1))
+    session = opened_message("s", "/", facts, Fold(journal).conversation())
     assert session.now == now(*journal)
     assert [fact.entry for fact in session.facts] == journal
 
 
 def test_a_session_without_messages_is_of_no_size() -> None:
-    assert session_opened("s", "/", Reading(()), conversation=Fold([OPENED]).conversation()).now.tokens == 0
+    assert opened_message("s", "/", (), Fold([OPENED]).conversation()).now.tokens == 0
+
+
+def test_a_failure_is_sent_with_what_to_do_on_the_screen() -> None:
+    """What was typed for a refused command returns with the reason; a bug is described by its surface."""
+    messages: list[AgentMessage] = []
+    told = measuring(messages, Fold())
+    told.take(h.Refused(1, "Too short.", "nothing_to_compact", "my words"))
+    told.take(h.Refused(2, "Too short.", "nothing_to_compact"))
+    told.take(h.Warned("Internal error: kept.", "bug"))
+    advised = f"Too short. {SCREEN['nothing_to_compact']}"
+    assert messages == [
+        PromptRefused("my words", advised),
+        ErrorMessage(advised),
+        ErrorMessage("Internal error: kept."),
+    ]
+
+
+def test_servers_that_could_not_be_asked_are_shown_with_the_others() -> None:
+    messages: list[AgentMessage] = []
+    failures = {"files": "It does not start."}
+    told = HostMessages(messages.append, Fold().conversation, failed_servers=lambda: failures)
+    told.take(h.ServersShown((), {}, "files"))
+    assert messages == [h.ServersShown((), failures, "files")]
