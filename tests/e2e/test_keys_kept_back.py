@@ -82,7 +82,7 @@ def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world:
         "--yolo",
         "-p",
         "look",
-        environ=one_world.environ(NPM_TOKEN="a token", HARMLESS="harmless"),
+        environ=one_world.environ(NPM_TOKEN="a token", HARMLESS="kept from commands"),
         cold=True,
     )
     assert agent.wait().code == 0
@@ -90,7 +90,7 @@ def test_what_the_agent_was_started_with_is_gone_from_its_environment(one_world:
     assert "looked" in found.partition(f"process {agent.pid}:")[2]
     assert key(one_world) not in found
     assert "a token" not in found
-    assert "harmless" not in found
+    assert "kept from commands" not in found
 
 
 def configure(world: World, *, key: str, header: str) -> None:
@@ -153,7 +153,7 @@ def test_nor_is_it_in_the_editor_whose_environment_a_command_could_read(one_worl
         EDITOR=editor,
         NPM_TOKEN="a token",
         INNOCENT="secret",
-        HARMLESS="harmless",
+        HARMLESS="kept from commands",
     ) as terminal:
         terminal.wait_text("Ask holdfast to do something")
         terminal.send(b"\x07")
