@@ -34,6 +34,7 @@ BROAD_EXCEPTS = {
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
+    "agent/listener.py": "a listener of an author is foreign code; it never ends a turn",
     "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",
     "providers/connect.py": "an import begun early: `connect` meets its failure again, and tells",
     "agent/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",
