@@ -38,6 +38,7 @@ BROAD_EXCEPTS = {
     "ledger/call_notices.py": "the tool boundary: an exception without a text must not cost its call the outcome",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
+    "agent/listener.py": "a listener of an author is foreign code; it never ends a turn",
     "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",
     "providers/connect.py": "an import begun early: `connect` meets its failure again, and tells",
     "agent/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",

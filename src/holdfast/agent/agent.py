@@ -25,7 +25,6 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Event, Shortening
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.listener import heard_by
 from holdfast.agent.model_request.connection import Connection
 from holdfast.agent.operation import Operation
 from holdfast.agent.permissions import Permissions
@@ -104,7 +103,10 @@ class Agent:
         seam: Seam = NO_SEAM,
         ends_with_listener: bool = False,
     ) -> None:
-        emit = emit if ends_with_listener else heard_by(emit)
+        if not ends_with_listener:
+            from holdfast.agent.listener import heard_by  # a program of holdfast never needs it
+
+            emit = heard_by(emit)
         if log is not None:
             connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
         emit = (budget := Budget(None if limits is None else limits.max_cost)).wrap_emit(emit)

@@ -1,4 +1,4 @@
-"""Who hears the events of an agent. What is told is on disk already, so a listener that fails stops nothing."""
+"""The listener to an agent's events. What it hears is on disk already, so one that fails stops nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def heard_by(emit: Callable[[Event], None]) -> Callable[[Event], None]:
         except Exception as error:  # noqa: BLE001 - an author's function: the turn is not its to end
             if not has_failed:
                 has_failed = True
-                said = "emit raised an exception. The turn goes on. Further exceptions of it are not reported."
-                asyncio.get_running_loop().call_exception_handler({"message": said, "exception": error})
+                sentence = "emit raised an exception. The turn goes on. Further exceptions of it are not reported."
+                asyncio.get_running_loop().call_exception_handler({"message": sentence, "exception": error})
 
     return heard

@@ -131,7 +131,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
                     raise self._refused(why)
                 late += len(piece) if self._is_late() else 0
                 if late > LATE_MOST:
-                    return  # its connection is closed, and the server knows that nobody listens
+                    return  # its connection is closed, which the server notices
                 yield piece
                 await asyncio.sleep(0)  # a stop is noticed also while much is unpacked
                 if self._pace is not None:
