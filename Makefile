@@ -66,7 +66,7 @@ $(VENV)/.llama: $(READY)
 kills: $(READY)
 	@$(MAKE) --no-print-directory build/kills/requirements.txt || { \
 		echo "Skipped: the frameworks cannot be installed now (they need the network once). Nothing was tried."; exit 0; }; \
-		test ! -e build/kills/requirements.txt || $(RUN) -m pytest --workers 0 tests/kills $(ARGS)
+		test ! -e build/kills/requirements.txt || HOLDFAST_NEEDED=kills $(RUN) -m pytest --workers 0 tests/kills $(ARGS)
 
 build/kills/requirements.txt: tests/kills/requirements.txt | $(READY)
 	@mkdir -p $(@D) && $(PYTHON) -m venv --clear $(@D)/venv

@@ -213,7 +213,7 @@ NEEDS = (
         "make npm",
         packages(MCP_SERVERS, ".bin/mcp-server-everything", ".bin/mcp-server-filesystem"),
     ),
-    Need("kills", "agents of other frameworks", "make kills", no_frameworks),
+    Need("kills", "agents of other frameworks", "make kills", no_frameworks, of_machine=True),
     Need("aiohttp", "the guard in aiohttp", "pip install -e '.[dev]'", libraries("aiohttp")),
     Need("llama", "the server of llama.cpp", "make llama", libraries("gguf", "xllamacpp")),
     Need("libraries", "MCP, a fleet, traces", "pip install -e '.[dev]'", libraries(*LIBRARIES)),

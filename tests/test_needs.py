@@ -91,7 +91,6 @@ def test_every_group_that_can_be_installed_says_how() -> None:
         "editors",
         "ag-ui",
         "mcp-servers",
-        "kills",
         "aiohttp",
         "llama",
         "libraries",
