@@ -31,6 +31,7 @@ EXIT_USAGE = 2
 EXIT_APPROVAL = 3
 EXIT_DAMAGE = 4
 EXIT_MAX_COST = 5
+EXIT_UNMET = 6  # the run ended well, and a condition of the caller is not met
 EXIT_RETRYABLE = 75
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE, as of other programs

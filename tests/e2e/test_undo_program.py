@@ -43,3 +43,16 @@ def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> N
     assert "Nothing to redo" in nothing.err
     (rewound,) = [each for each in world.entries() if isinstance(each, e.Rewound)]
     assert rewound.turn == 1
+
+
+def test_a_run_that_did_not_do_what_was_required_ends_with_6(one_world: World) -> None:
+    world = one_world
+    world.script((Call("bash", {"command": "exit 3"}),), (Say("All tests pass."),))
+    ran = world.run("-m", world.model, "--yolo", "-p", "test it", "--require", "ran:exit 3", "--require", "no-denied")
+    assert (ran.code, ran.out) == (6, "All tests pass.\n")
+    assert "Required, and not met: ran:exit 3: 'exit 3' ended with exit code 3." in ran.err
+    world.script((Call("bash", {"command": "true"}),), (Say("Done."),))
+    assert world.run("-c", "--yolo", "-p", "test it", "--require", "ran:true").code == 0
+    refused = world.run("-m", world.model, "-p", "test it", "--require", "tests-are-green")
+    assert refused.code == 2
+    assert "Condition 'tests-are-green' of --require is unknown" in refused.err

@@ -68,7 +68,7 @@ async def test_what_a_killed_command_did_is_said_and_can_be_undone(tmp_path: Pat
         assert ended.outcome == "interrupted"
         assert words in ended.text
         assert ended.observed == ("unknown" if "none" in words else "part")
-        assert "What it did elsewhere is not known." in ended.text
+        assert "Effect unknown outside of this folder. " in ended.text
         (moved,) = rig.of(e.FilesMoved)
         assert isinstance(moved, e.FilesMoved)
         assert moved.later

@@ -14,7 +14,7 @@ from holdfast.tool_calls import Confined, Observed
 ONLY_READS = "It could change nothing: it ran where it could only read."
 _ONLY_HERE = "It could write only in this folder, and to temporary files and caches"
 _WALLS: dict[Confined, str] = {
-    "": "What it did elsewhere is not known.",
+    "": "",
     "read": ONLY_READS,
     "workspace": f"{_ONLY_HERE}, and had no network.",
     "network": f"{_ONLY_HERE}; what it did in the network is not known.",
@@ -28,8 +28,9 @@ def observed_effect(moved: FilesMoved | None, confined: Confined) -> tuple[Obser
         return "no_effect", ONLY_READS
     if moved is None or moved.failed:
         return "unknown", ""
-    seen = changes_sentence(moved)
-    return ("part" if moved.changes or moved.uncovered else "unknown"), f"{seen} {_WALLS[confined]}"
+    unknown = "" if confined else "Effect unknown outside of this folder. "
+    words = f"{unknown}{changes_sentence(moved)} {_WALLS[confined]}".strip()
+    return ("part" if moved.changes or moved.uncovered else "unknown"), words
 
 
 def changes_sentence(moved: FilesMoved) -> str:

@@ -44,7 +44,6 @@ from holdfast.session.journal.entries import (
     TurnEnded,
 )
 from holdfast.session.journal.parts import TextPart, Usage
-from holdfast.session.observed_effects import observed_effect
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect, FileChecks, FileSeen, Observed, Outcome, RemoteCall
 from holdfast.tools.tool import Traces
@@ -186,6 +185,8 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     if known.gap:
         text = model_notices.lost(file_checks, printed=printed)
     else:
+        from holdfast.session.observed_effects import observed_effect
+
         is_reading = call.started is not None and only_reads(call.part.name, call.started.effect, remote)
         observed, words = observed_effect(known.moved.get(call_id), call.started.confined if call.started else "")
         text = model_notices.interrupted(

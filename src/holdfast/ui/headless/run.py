@@ -22,6 +22,8 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_UNMET,
     HoldfastError,
     StateError,
     ToolFailed,
@@ -36,6 +38,7 @@ from holdfast.providers.connect import preload
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.session.receipt import known_condition, unmet
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.user_directories import homes
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
@@ -76,6 +79,8 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
 
 def _main(arguments: Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
+    for each in arguments.require or ():
+        known_condition(each)
     places = homes(environ)
     user_config = read_config(places.config)
     delete_abandoned(places.temporary_sessions)
@@ -166,6 +171,8 @@ def _reads_lines(arguments: Arguments) -> bool:
         return False
     if arguments.output_format != "stream-json":
         raise UsageError("--input-format stream-json needs --output-format stream-json. Add it.")
+    if arguments.require:
+        raise UsageError("--require is about one turn, and --input-format stream-json runs several. Leave one out.")
     if arguments.prompt:
         raise UsageError("--input-format stream-json reads the prompts from standard input. Pass -p without a prompt.")
     return True
@@ -196,7 +203,12 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     try:
         with runner:
             host = open_host(options, session, RULES_OF["stream" if prompt is None else "print"], log=log)
-            run = _Turn(host, prompt, output, begin) if prompt is not None else _stream(host, output, begin, loop)
+            conditions = tuple(options.arguments.require or ())
+            run = (
+                _Turn(host, prompt, output, begin, conditions)
+                if prompt is not None
+                else _stream(host, output, begin, loop)
+            )
             heed_signals(loop, stop)
             stopped, code = runner.run(run.run())
         late = (
@@ -226,12 +238,20 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
 class _Turn:
     """The one turn of a run: a client of the session's host."""
 
-    def __init__(self, host: SessionHost, prompt: str, output: OutputFormat, begin: Callable[[Opened], None]) -> None:
+    def __init__(
+        self,
+        host: SessionHost,
+        prompt: str,
+        output: OutputFormat,
+        begin: Callable[[Opened], None],
+        conditions: tuple[str, ...],
+    ) -> None:
         self._host = host
         self._prompt = prompt
         self._output = output
         self._begin = begin
         self._watch = TurnWatch()
+        self._conditions = conditions
 
     def stop(self, cause: StopCause) -> None:
         """Stop the turn."""
@@ -256,6 +276,7 @@ class _Turn:
             assert isinstance(turn, TurnEnded)  # nothing runs that it could be queued for
             tasks = await host.end_tasks(TASKS_END, "the end of the run")
             ended = msgspec.structs.replace(self._watch.ended(turn, host.agent.conversation), tasks=tasks)
+            ended = required(ended, self._conditions)
             self._output.end(ended)
             return turn.cause in STOPPED, ended.exit_code
         finally:
@@ -279,6 +300,15 @@ def _stream(
 
     assert isinstance(output, StreamJsonOutput)  # other formats are refused at the start
     return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin)
+
+
+def required(ended: RunEnded, conditions: tuple[str, ...]) -> RunEnded:
+    """Return the end of a run with the conditions that it does not meet, which are written to standard error too."""
+    reasons = tuple(f"{each}: {why}" for each in conditions if (why := unmet(each, ended.receipt)))
+    for reason in reasons:
+        debug_log_note(f"Required, and not met: {reason}.")
+    code = EXIT_UNMET if reasons and ended.exit_code == EXIT_OK else ended.exit_code
+    return msgspec.structs.replace(ended, unmet=reasons, exit_code=code)
 
 
 def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
