@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from holdfast.errors import UsageError
+from holdfast.session.journal.causes import Cause
 from holdfast.session.journal.store import Reading
 from holdfast.text import error_text
 from holdfast.tool_calls import Mode
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from holdfast.undo.session_undo import SessionUndo
 
 Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
+
+
+LAST_CAUSES: frozenset[Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
+"""Causes of an end after which no further turn can run."""
 
 
 class HostRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,8 +40,7 @@ from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
 from holdfast.host.command_check import checked_command
-from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.host.prompt_expansion import PromptExpansion
+from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
 from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.fold_state import ResumedReading
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
 
 
 _EFFECTS = e.PromptAccepted | e.Rewound | e.Uncompacted | e.Compacted | e.RestoreStarted
-LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
-"""Causes of an end after which no further turn can run."""
 
 
 class SessionHost:
@@ -75,8 +72,8 @@ class SessionHost:
     ) -> None:
         """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent.
 
-        The first of `after_turn` that has a prompt when nothing runs begins the next turn. The first of `expand_prompt`
-        that knows a text makes the prompt of it; the prompts of MCP servers are known after them.
+        The first of `after_turn` that has a prompt when nothing runs begins the next turn, the first of `expand_prompt`
+        that knows a text makes the prompt of it.
         """
         self.session = session
         self.rules = rules
