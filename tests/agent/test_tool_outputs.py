@@ -40,7 +40,7 @@ def raising(error: Callable[[], object]) -> Run:
 
 
 def wrong(**fields: object) -> ToolOutput:
-    return ToolOutput(**{"text": "t", **cast("dict[str, Any]", fields)})
+    return ToolOutput(**cast("dict[str, Any]", {"text": "t", **fields}))
 
 
 def throw(error: BaseException) -> object:

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.session.conversation.conversation import Conversation, Noted
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import ProcessId
+from holdfast.tool_calls import Image, ProcessId
 from holdfast.tools.approval.decision import Decision
 from holdfast.tools.tool import Instruction, Plan
 
@@ -112,6 +112,23 @@ class AfterTurn(Protocol):
         """Return the prompt of the next turn, None if there is nothing to begin; it is not `due` any more."""
         ...
 
+
+class Expanded(msgspec.Struct, frozen=True):
+    """What a prompt says in place of what was typed or sent: a text, and images before it."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+ExpandPrompt = Callable[[str], Awaitable[Expanded] | None]
+"""`expand_prompt`: makes the text of a prompt of what was typed or sent; None if the text is none of its own.
+
+It is the only thing that is awaited before a prompt is journalled. The first that answers counts. It raises a
+`HoldfastError` if it cannot: then nothing is sent.
+"""
+
+EXPAND_PROMPT = 300.0
+"""Seconds for `expand_prompt`: a server may be downloaded first; then the prompt is refused."""
 
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""

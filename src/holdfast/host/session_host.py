@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
-from holdfast.agent.seam import AfterTurn, NextPrompt
+from holdfast.agent.seam import AfterTurn, ExpandPrompt, NextPrompt
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.parked_turn import park
@@ -39,6 +39,7 @@ from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
 from holdfast.host.command_check import checked_command
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.prompt_expansion import PromptExpansion
 from holdfast.host.sent_messages import RepeatedMessages, SentMessage, other_text
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
@@ -67,10 +68,12 @@ class SessionHost:
         new_agent: Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent],
         title: GeneratedTitle | None = None,
         after_turn: tuple[AfterTurn, ...] = (),
+        expand_prompt: tuple[ExpandPrompt, ...] = (),
     ) -> None:
         """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent.
 
-        The first of `after_turn` that has a prompt when nothing runs begins the next turn.
+        The first of `after_turn` that has a prompt when nothing runs begins the next turn. The first of `expand_prompt`
+        that knows a text makes the prompt of it; the prompts of MCP servers are known after them.
         """
         self.session = session
         self.rules = rules
@@ -94,6 +97,7 @@ class SessionHost:
         self._is_over = False
         self._title = title
         self._after_turn = after_turn
+        self._expansion = PromptExpansion(expand_prompt, session.toolbox)
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -295,7 +299,7 @@ class SessionHost:
     def _stop_until(self, number: int, cause: StopCause) -> None:
         """Stop what was submitted up to `number`."""
         self._last_stop = number, cause
-        self.session.toolbox.stop_waiting()
+        self._expansion.stop()
         self.agent.stop(cause)
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
@@ -369,26 +373,26 @@ class SessionHost:
     async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:
         """Queue the prompt for the turn that runs, or begin one.
 
-        Except for the prompt of a server, nothing is awaited before the journal, so that a reader that left stops the
+        Except for a text that is expanded, nothing is awaited before the journal, so that a reader that left stops the
         turn before its first request.
         """
         agent, cause = self.agent, ""
         if self._asks_again(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
-        if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
-            raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
         earlier = self._repeated.earlier(prompt.id)
         if earlier is not None and self._repeated.follow(submission, prompt, earlier):
             self._accept(submission, prompt.id)
             return None
-        written = await self.session.toolbox.expand_prompt(prompt.text)
+        written, images = prompt.text, prompt.images
+        if (wait := self._expansion.begun(prompt.text)) is not None:
+            expanded = await self._expansion.end(wait, stopped=self._is_stopped(submission))
+            written, images = expanded.text, (*images, *expanded.images)
         if earlier is not None:
             if earlier.text not in (valid_unicode(prompt.text), valid_unicode(written)):
                 raise other_text(prompt.id)
             if earlier.sent:
                 return await self._outcome(submission, earlier)
         self._repeated.begin(submission, prompt.id)
-        images = prompt.images
         if prompt.mentions:
             mentioned, wrong = named_images(prompt.text, self.session.cwd)
             images += mentioned
@@ -414,7 +418,7 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
+        return await self._with_session(submission, lambda: self._run_turns(prompt, written, images, cause))
 
     async def _outcome(self, submission: c.Submission, earlier: SentMessage) -> c.CommandResult:
         """Return how the turn of a message ended that an earlier process sent. One that is open is continued."""
@@ -438,9 +442,9 @@ class SessionHost:
         prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
         return prompts[-1:] == [prompt.text]
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str, prompt_id: str) -> e.TurnEnded:
+    async def _run_turns(self, prompt: c.Prompt, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt_id)
+        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt.id, typed=prompt.text)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)
@@ -574,7 +578,7 @@ class SessionHost:
         await wait_shielded(self._closing)
 
     async def _close(self) -> None:
-        self.session.toolbox.stop_waiting()
+        self._expansion.stop()
         try:
             try:
                 if self._title is not None:
