@@ -32,6 +32,7 @@ from source_tree import (
 # Where everything may be caught, and what is done with it. Nowhere else.
 BROAD_EXCEPTS = {
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "agent/turn/calls/plan_run.py": "the tool boundary: what no task may carry becomes an exception of the call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
     "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",

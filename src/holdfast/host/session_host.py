@@ -195,10 +195,7 @@ class SessionHost:
     # --- submissions ----------------------------------------------------------------------------------------------
 
     def submit(self, command: c.Command) -> c.Submission:
-        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once.
-
-        One with a field of the wrong type is refused.
-        """
+        """Take a command, checked, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
         try:
             command = checked_command(command)
         except UsageError as error:
@@ -224,7 +221,7 @@ class SessionHost:
                 self._answer(submission, command)
             case c.UseMode():
                 try:
-                    change_at_once(self.agent, self.session, command, self._send)
+                    change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
                 except UsageError as error:
                     self._refuse(submission, error)
                 else:
@@ -367,7 +364,7 @@ class SessionHost:
             case c.ShowServers(server=server, restart=restart):
                 await self._show_servers(server, restart=restart)
             case _:
-                change_at_once(self.agent, self.session, command, self._send)
+                change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
         return result
 
     async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:
