@@ -109,8 +109,8 @@ def _expect_same_structs(value: object, exact: object, place: str) -> None:
             within = cast("tuple[object, object]", (getattr(value, name), getattr(exact, name)))  # of the same struct
             _expect_same_structs(*within, f"{place}.{name}")
     elif isinstance(exact, (tuple, list)):
-        given = cast("tuple[object, ...]", tuple(cast("Any", value)))
-        for number, (each, of) in enumerate(zip(given, cast("tuple[object, ...]", exact), strict=True)):
+        elements = cast("tuple[object, ...]", tuple(cast("Any", value)))
+        for number, (each, of) in enumerate(zip(elements, cast("tuple[object, ...]", exact), strict=True)):
             _expect_same_structs(each, of, f"{place}[{number}]")
 
 

@@ -15,7 +15,7 @@ from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool
 from holdfast.tool_calls import FileSeen, Image
-from holdfast.tools.returned_output import LARGEST_IMAGE, LONGEST_OUTPUT, MOST_IMAGES
+from holdfast.tools.returned_output import LARGEST_OUTPUT_IMAGE, LONGEST_OUTPUT, MOST_OUTPUT_IMAGES
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 Run = Callable[[dict[str, object], ToolContext], Awaitable[object]]
@@ -40,7 +40,7 @@ def raising(error: Callable[[], object]) -> Run:
 
 
 def wrong(**fields: object) -> ToolOutput:
-    return ToolOutput(**{"text": "t", **cast("dict[str, Any]", fields)})
+    return ToolOutput(**cast("dict[str, Any]", {"text": "t", **fields}))
 
 
 def throw(error: BaseException) -> object:
@@ -132,12 +132,12 @@ async def test_a_long_result_is_cut_and_says_so() -> None:
 
 
 async def test_too_many_and_too_large_images_are_left_out_and_that_is_said() -> None:
-    large = Image("image/png", bytes(LARGEST_IMAGE + 1), "large")
-    ended, _ = await called(returning(wrong(images=(large, *[PICTURE] * (MOST_IMAGES + 1)))))
-    assert ended.images == (PICTURE,) * MOST_IMAGES
+    large = Image("image/png", bytes(LARGEST_OUTPUT_IMAGE + 1), "large")
+    ended, _ = await called(returning(wrong(images=(large, *[PICTURE] * (MOST_OUTPUT_IMAGES + 1)))))
+    assert ended.images == (PICTURE,) * MOST_OUTPUT_IMAGES
     assert ended.text.splitlines()[1:] == [
-        f"[image left out: it has {LARGEST_IMAGE + 1} bytes (at most {LARGEST_IMAGE})]",
-        f"[image left out: at most {MOST_IMAGES} are shown]",
+        f"[image left out: it has {LARGEST_OUTPUT_IMAGE + 1} bytes (at most {LARGEST_OUTPUT_IMAGE})]",
+        f"[image left out: at most {MOST_OUTPUT_IMAGES} are shown]",
     ]
 
 

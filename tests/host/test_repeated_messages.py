@@ -120,14 +120,14 @@ async def test_a_message_whose_turn_was_lost_with_its_process_is_settled_and_doe
     await rig.host.close()
 
 
-async def test_a_message_that_was_taken_back_is_not_sent_under_its_id() -> None:
+async def test_a_message_that_was_recalled_is_not_sent_under_its_id() -> None:
     rig = busy()
     rig.host.submit(c.Prompt("first"))
     await in_its_call(rig)
     taken = rig.host.submit(c.Prompt("pay 100", id="k1"))
     await taken.accepted
     await result(rig.host.submit(c.Recall("k1")))
-    with pytest.raises(UsageError, match="Message 'k1' was taken back before it was sent"):
+    with pytest.raises(UsageError, match="Message 'k1' was recalled before it was sent"):
         await result(rig.host.submit(c.Prompt("pay 100", id="k1")))
     await rig.host.close()
 

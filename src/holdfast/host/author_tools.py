@@ -29,7 +29,7 @@ R = TypeVar("R")
 LONGEST_FUNCTION_NAME = 64
 """Characters of a tool's name: no provider takes more."""
 
-LONGEST_RESULT = 30_000
+LONGEST_RETURNED = 30_000
 """Bytes of what a function returns that the model reads: the beginning and the end of a longer one."""
 
 CANCELLED = 0.5
@@ -133,12 +133,12 @@ def output_of_value(returned: object, name: str) -> ToolOutput:
     match returned:
         case ToolOutput() | str():
             output = tool_output(returned)
-            return msgspec.structs.replace(output, text=bounded_text(output.text, LONGEST_RESULT))
+            return msgspec.structs.replace(output, text=bounded_text(output.text, LONGEST_RETURNED))
         case None:
             return ToolOutput(text="Done.")
         case _:
             try:
-                return ToolOutput(text=bounded_text(msgspec.json.encode(returned).decode(), LONGEST_RESULT))
+                return ToolOutput(text=bounded_text(msgspec.json.encode(returned).decode(), LONGEST_RETURNED))
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise ToolFailed(
                     f"Tool {name!r} ran and returned {type(returned).__name__}, which cannot be written as JSON. "

@@ -9,17 +9,16 @@ from holdfast.agent.agent import Agent
 from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
-from holdfast.host.hosted_session import HostedSession
 from holdfast.tool_calls import Mode
 
 
 def change_at_once(
-    agent: Agent, session: HostedSession, command: c.Command, send: Callable[[h.HostEvent], None]
+    agent: Agent, command: c.Command, *, usable: Callable[[str], object], send: Callable[[h.HostEvent], None]
 ) -> None:
-    """Do what the command says; raises `HoldfastError` if that is impossible."""
+    """Do what the command says; raises `HoldfastError` if that is impossible, also for a model that is not `usable`."""
     match command:
         case c.UseModel(model=model):
-            session.usable(model)
+            usable(model)
             agent.use_model(model)
         case c.UseSettings(settings=settings):
             agent.use_settings(settings)

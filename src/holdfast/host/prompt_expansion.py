@@ -49,7 +49,8 @@ class PromptExpansion:
             work.cancel()
 
     def stop(self) -> None:
-        """End the wait: a server's, which was told to stop, says why it ended; any other is cancelled."""
+        """End the wait: a server's says why it ended, any other is cancelled."""
+        self._tools.stop_waiting()
         if (work := self._work) is not None:
             asyncio.get_running_loop().call_later(EXPANSION_ENDS, work.cancel)
 

@@ -1,4 +1,4 @@
-"""The messages of a session by their ids: who sends one twice is told what became of the first.
+"""The messages of a session by their ids: what became of one that is sent twice.
 
 A client that got no answer sends its message again, also to the next process. The id says that it is the same one. So
 a message with an id runs once, and a repeat of it ends as the first one did.
@@ -101,14 +101,14 @@ class RepeatedMessages:
     def follow(self, submission: c.Submission, prompt: c.Prompt, earlier: SentMessage) -> bool:
         """Let a repeat end as its first one, if that has not ended in this process. Return whether it will.
 
-        Raises `UsageError` for another text, and for a message that was taken back.
+        Raises `UsageError` for another text, and for a message that was recalled.
         """
         first = self._first.get(prompt.id)
         if first is not None and isinstance(first.command, c.Prompt) and first.command.text != prompt.text:
             raise other_text(prompt.id)
         if earlier.recalled:
             raise UsageError(
-                f"Message {prompt.id!r} was taken back before it was sent. Nothing was sent. Give it another id."
+                f"Message {prompt.id!r} was recalled before it was sent. Nothing was sent. Give it another id."
             )
         if first is None:
             return False

@@ -41,6 +41,7 @@ from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
 from holdfast.host.command_check import checked_command
 from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
+from holdfast.host.prompt_expansion import PromptExpansion
 from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.fold_state import ResumedReading
@@ -196,10 +197,7 @@ class SessionHost:
     # --- submissions ----------------------------------------------------------------------------------------------
 
     def submit(self, command: c.Command) -> c.Submission:
-        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once.
-
-        One with a field of the wrong type is refused.
-        """
+        """Take a command, checked, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
         try:
             command = checked_command(command)
         except UsageError as error:
@@ -225,7 +223,7 @@ class SessionHost:
                 self._answer(submission, command)
             case c.UseMode():
                 try:
-                    change_at_once(self.agent, self.session, command, self._send)
+                    change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
                 except UsageError as error:
                     self._refuse(submission, error)
                 else:
@@ -374,7 +372,7 @@ class SessionHost:
             case c.ShowServers(server=server, restart=restart):
                 await self._show_servers(server, restart=restart)
             case _:
-                change_at_once(self.agent, self.session, command, self._send)
+                change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
         return result
 
     async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:

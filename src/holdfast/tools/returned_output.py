@@ -18,10 +18,10 @@ from holdfast.typed_data import exact_value
 LONGEST_OUTPUT = 100_000
 """Bytes of a call's text that the model reads: the beginning and the end of a longer one. Most tools have less."""
 
-MOST_IMAGES = 8
+MOST_OUTPUT_IMAGES = 8
 """Images of one call that the model sees."""
 
-LARGEST_IMAGE = 10_000_000
+LARGEST_OUTPUT_IMAGE = 10_000_000
 """Bytes of an image in a call's output; what a provider takes is less, and is said there."""
 
 
@@ -74,9 +74,9 @@ def tool_output(returned: object) -> ToolOutput:
                     "The tool ran and returned a ToolOutput with a name that is not valid Unicode. Its effect is done, "
                     "its result cannot be shown."
                 )
-            return bounded(output)
+            return bounded_output(output)
         case str():
-            return bounded(ToolOutput(text=str.__getitem__(returned, slice(None))))
+            return bounded_output(ToolOutput(text=str.__getitem__(returned, slice(None))))
         case None:
             return ToolOutput(text="")
         case _:
@@ -86,17 +86,17 @@ def tool_output(returned: object) -> ToolOutput:
             )
 
 
-def bounded(output: ToolOutput) -> ToolOutput:
+def bounded_output(output: ToolOutput) -> ToolOutput:
     """Return the output without what is too much of it; the text says what is left out."""
     text = bounded_text(output.text, LONGEST_OUTPUT)
     if not output.images:
         return output if text is output.text else msgspec.structs.replace(output, text=text)
     images: list[Image] = []
     for each in output.images:
-        if len(images) >= MOST_IMAGES:
-            text += f"\n[image left out: at most {MOST_IMAGES} are shown]"
-        elif len(each.data) > LARGEST_IMAGE:
-            text += f"\n[image left out: it has {len(each.data)} bytes (at most {LARGEST_IMAGE})]"
+        if len(images) >= MOST_OUTPUT_IMAGES:
+            text += f"\n[image left out: at most {MOST_OUTPUT_IMAGES} are shown]"
+        elif len(each.data) > LARGEST_OUTPUT_IMAGE:
+            text += f"\n[image left out: it has {len(each.data)} bytes (at most {LARGEST_OUTPUT_IMAGE})]"
         else:
             images.append(each)
     return msgspec.structs.replace(output, text=bounded_text(text, LONGEST_OUTPUT), images=tuple(images))

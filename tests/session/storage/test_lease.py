@@ -198,7 +198,7 @@ def test_a_lease_that_says_nothing_is_still_a_lease(tmp_path: Path) -> None:
     assert tried(tmp_path) == "taken\n"
 
 
-def test_a_process_that_opens_a_session_twice_is_told_that_it_has_it(tmp_path: Path) -> None:
+def test_a_process_that_opens_a_session_twice_reads_that_it_has_it(tmp_path: Path) -> None:
     lease = Lease.take(tmp_path)
     for open_it in (lambda: Lease.take(tmp_path), lambda: raise_if_busy(tmp_path)):
         with pytest.raises(SessionBusy, match="is already open in this process"):

@@ -1,4 +1,4 @@
-"""What a program does wrong, in its functions or its arguments, is told as what it is, and its session goes on."""
+"""What a program does wrong, in its functions or its arguments, is named as what it is, and its session continues."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError, SessionBusy, StateError, UsageError
-from holdfast.host.author_tools import LONGEST_RESULT
+from holdfast.host.author_tools import LONGEST_RETURNED
 from holdfast.host.commands import LONGEST_MESSAGE_ID
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, Queued, Recalled, TurnEnded
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.testing import Call, Say, ScriptedProvider
-from holdfast.tools.returned_output import LARGEST_IMAGE, LONGEST_OUTPUT, MOST_IMAGES
+from holdfast.tools.returned_output import LARGEST_OUTPUT_IMAGE, LONGEST_OUTPUT, MOST_OUTPUT_IMAGES
 from holdfast.tools.tool import ToolOutput
 from holdfast.ui.library.given_arguments import LONGEST_SYSTEM
 from holdfast.ui.library.library_session import LONGEST_ASK_FAULT
@@ -79,7 +79,7 @@ async def test_a_cancelled_prompt_stops_its_turn_and_the_next_begins_another(
     assert not any(isinstance(each, Queued) for each in records)
 
 
-async def test_a_cancelled_prompt_that_waits_for_another_turn_is_taken_back(
+async def test_a_cancelled_prompt_that_waits_for_another_turn_is_recalled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -264,7 +264,7 @@ async def test_a_long_result_of_a_function_is_cut_and_says_so(tmp_path: Path, mo
             await session.prompt("go")
     for each in outcomes(tmp_path / "s"):
         assert each.outcome == "ok"
-        assert LONGEST_RESULT < len(each.text) < LONGEST_RESULT + 200
+        assert LONGEST_RETURNED < len(each.text) < LONGEST_RETURNED + 200
         assert "left out here" in each.text
 
 
@@ -327,9 +327,9 @@ def test_the_page_of_limits_has_those_of_results() -> None:
         f"{each:,}"
         for each in (
             LONGEST_OUTPUT,
-            LONGEST_RESULT,
-            MOST_IMAGES,
-            LARGEST_IMAGE,
+            LONGEST_RETURNED,
+            MOST_OUTPUT_IMAGES,
+            LARGEST_OUTPUT_IMAGE,
             LONGEST_SYSTEM,
             LONGEST_ASK_FAULT,
             LONGEST_MESSAGE_ID,

@@ -122,7 +122,7 @@ class Recovery:
         """Return whether only a question to the user is open.
 
         False with a gap in the journal, because the call may have run, after a turn of this process, because the user
-        saw it end, and if a tool of an open call is gone: no turn goes on with other tools than it began with.
+        saw it end, and if a tool of an open call is gone: a turn keeps the tools that it began with.
         """
         conversation = self._journal.conversation
         resumable = can_resume_turn(conversation) and not self._gap and self._unsettled is None

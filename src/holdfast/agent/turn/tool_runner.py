@@ -30,7 +30,7 @@ from holdfast.system.threads import described, in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
 from holdfast.tools.approval.decision import Allow, Ask, Decision, Deny, granted, has_read_rules, may_tell, read_filter
-from holdfast.tools.returned_output import bounded, checked_plan
+from holdfast.tools.returned_output import bounded_output, checked_plan
 from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Calls:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed before it started: {described(error)}. Nothing was done."
-        ended = self._repeated.outcome_of(call.id, "failed", bounded(ToolOutput(text=text)).text)
+        ended = self._repeated.outcome_of(call.id, "failed", bounded_output(ToolOutput(text=text)).text)
         self._journal.append(ended)
         await self._steps.follow_up(ended)
         return None
@@ -331,7 +331,7 @@ class Calls:
         try:
             output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
-            output = bounded(ToolOutput(text=str(failed), ok=False))
+            output = bounded_output(ToolOutput(text=str(failed), ok=False))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -339,7 +339,7 @@ class Calls:
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
             text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
-            output = bounded(ToolOutput(text=text, ok=False))
+            output = bounded_output(ToolOutput(text=text, ok=False))
         if output is None:  # moved to the background: the call has its result
             return
         ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))

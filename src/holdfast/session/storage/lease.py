@@ -228,9 +228,7 @@ def _myself() -> str:
 
 def _busy(session: str, descriptor: int) -> SessionBusy:
     holder = printable(os.pread(descriptor, HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
+    msg = f"Session {session!r} is already open in another process ({holder or 'unknown'})."
     if any(lease.is_of(descriptor) for lease in _leases):
-        where = "in this process. Use that session, or close it first."
-    else:
-        where = f"in another process ({holder or 'unknown'})."
-    msg = f"Session {session!r} is already open {where}"
+        msg = f"Session {session!r} is already open in this process. Use that session, or close it first."
     return SessionBusy(msg, session=session, holder=holder)

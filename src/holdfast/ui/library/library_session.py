@@ -236,7 +236,7 @@ class Session:
         return self._answer(await wait_shielded(turn.ended, lambda _: self._cancel(turn)))
 
     def _cancel(self, turn: c.Submission) -> None:
-        """Take the message of a prompt back that waits for another turn, else stop its turn."""
+        """Recall the message of a prompt that waits for another turn, else stop its turn."""
         if not turn.accepted.done() and self._opened.busy:  # whether it waits for what runs is not decided yet
             turn.accepted.add_done_callback(lambda _: self._cancel(turn))
             return
@@ -305,7 +305,7 @@ class Session:
         """Answer with what the program returned. If it failed to answer, the turn is stopped for that reason."""
         host = self._opened
         fault = UsageError(_CANCELLED_ASK) if task.cancelled() else task.exception()
-        if host.open_question is None or host.open_question.id != question.id:  # it was closed meanwhile
+        if host.open_question is None or host.open_question.id != question.id:  # it was closed in between
             return
         if fault is None:
             answer = task.result()
@@ -316,8 +316,10 @@ class Session:
         self.submit(c.Stop("external", f"its function ask did not answer: {valid_unicode(why)}"))
 
     def _answer(self, ended: c.CommandResult) -> str:
-        if not isinstance(ended, TurnEnded):  # its message was queued, and taken back or left there at the close
-            raise UsageError("Prompt was not sent: it was taken back, or the session was closed before its turn.")
+        if not isinstance(ended, TurnEnded):  # its message was queued, and recalled or left there at the close
+            raise UsageError(
+                "Prompt was not sent: it was recalled, or the session was closed before its turn. Send it again."
+            )
         fault, self._fault = self._fault, None
         if fault is not None and fault[0] == ended.turn:
             raise fault[1].error if isinstance(fault[1], ForeignExit) else fault[1]
@@ -347,9 +349,9 @@ async def _answered(ask: AskFunction, question: Question) -> ApprovalAnswer:
     offered = ", ".join(each.name for each in question.choices)
     choice = None if not isinstance(answer, str) else question.choice(answer)
     if choice is None:
-        given = repr(answer) if isinstance(answer, (str, int, float, bool, type(None))) else type(answer).__name__
+        shown = repr(answer) if isinstance(answer, (str, int, float, bool, type(None))) else type(answer).__name__
         raise UsageError(
-            f"Function ask returned {given} for {question.text!r} (expected one of {offered}). Return one."
+            f"Function ask returned {shown} for {question.text!r} (expected one of {offered}). Return one."
         )
     return choice.answer()
 
