@@ -124,7 +124,8 @@ _LATER: dict[str, list[Entry]] = {
 @pytest.mark.parametrize("name", _LATER)
 def test_a_decision_about_what_was_not_sent_continues_from_every_cut(name: str) -> None:
     compacted = Compacted(step=5, note="what was done", why="auto")
-    journal = [*_turn(1), *_turn(2), *_turn(3), compacted, *_turn(4), *_LATER[name], *_turn(6)]
+    last = Compacted(step=9, note="what was done since", why="auto")
+    journal = [*_turn(1), *_turn(2), *_turn(3), compacted, *_turn(4), *_LATER[name], *_turn(6), last]
     for cut in range(len(journal) + 1):
         _continues(journal, cut)
 
