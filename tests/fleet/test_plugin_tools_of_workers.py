@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,18 +26,6 @@ tools = [FunctionTool("stock", "read", stock, description="How many pieces there
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A folder of this machine."""
-
-    cwd: Path
-    identity: str = "here"
-    wrap: tuple[str, ...] = ()
-
-    async def close(self) -> None:
-        """Close nothing."""
-
-
 async def test_a_tool_of_a_plug_in_is_served_by_the_next_worker_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +36,7 @@ async def test_a_tool_of_a_plug_in_is_served_by_the_next_worker_too(
     record = MemoryRecord(place={"kind": "folder", "cwd": str(tmp_path), "model": "openai:gpt-5.5"})
     for worker in ("first", "second"):
         agents = SessionAgents(Arguments(), os.environ, folder_of=lambda _, worker=worker: tmp_path / worker)
-        host = agents(record.take(), Place(tmp_path))
+        host = agents(record.take(), FolderPlace(cwd=tmp_path, identity="here", host="here"))
         try:
             toolbox = host.session.toolbox
             assert isinstance(toolbox, LocalToolbox)
