@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from memory_record import MemoryRecord
 
+from holdfast.fleet.places.folder import FolderPlace
 from holdfast.session.journal.entries import SessionOpened
 from holdfast.system.user_directories import homes
 from holdfast.tools.toolbox import LocalToolbox
