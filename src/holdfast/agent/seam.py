@@ -121,7 +121,7 @@ class Expanded(msgspec.Struct, frozen=True):
 
 
 ExpandPrompt = Callable[[str], Awaitable[Expanded] | None]
-"""`expand_prompt`: makes the text of a prompt of what was typed or sent; None if the text is none of its own.
+"""`expand_prompt`: makes the text of a prompt of what was typed or sent; None if it does not know the text.
 
 It is the only thing that is awaited before a prompt is journalled. The first that answers counts. It raises a
 `HoldfastError` if it cannot: then nothing is sent.

@@ -34,13 +34,16 @@ class AuthorToolbox(LocalToolbox):
         )
         self._authored = authored
         self._in_folder = works_in_folder
+        if authored:
+            super().add_tools(authored)
 
-    def _remote_tools(self) -> Mapping[str, Tool]:
-        return {**super()._remote_tools(), **self._authored}
+    def add_tools(self, tools: Mapping[str, Tool]) -> None:
+        """Serve the tools of plug-ins too, as far as the session declared them."""
+        super().add_tools({**tools, **self._authored})
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
         """Return the tools that the program has now, with the current ones of MCP servers."""
-        self._redeclare_servers()
+        super().redeclare(self.schemas)
         return declared if set(map(repr, declared)) == set(map(repr, self.schemas)) else self.schemas
 
     def instructions(self) -> tuple[Instruction, ...]:

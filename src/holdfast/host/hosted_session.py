@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from holdfast.session.journal.causes import Cause
 from holdfast.session.journal.store import Reading
 from holdfast.tool_calls import Mode
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from holdfast.tools.mcp.server_state import ServerState
 
 Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
+
+
+LAST_CAUSES: frozenset[Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
+"""Causes of an end after which no further turn can run."""
 
 
 class HostRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,13 +25,15 @@ class PromptExpansion:
         self._tools = tools
         self._work: asyncio.Future[Expanded] | None = None
 
-    def begun(self, text: str) -> Awaitable[Expanded] | None:
-        """Return what to wait for, None if the text is its own: then nothing is awaited. The first step counts."""
-        waits = (step(text) for step in self._steps)
-        return next((wait for wait in waits if wait is not None), None)
+    async def of(self, text: str, *, stopped: bool) -> Expanded:
+        """Return what the prompt says, in bounded time; nothing is awaited for a text that no step knows.
 
-    async def end(self, wait: Awaitable[Expanded], *, stopped: bool) -> Expanded:
-        """Return the text, in bounded time. Raises `UsageError` or `ToolFailed`; then nothing is sent."""
+        The first step that knows it counts. Raises `UsageError` or `ToolFailed`; then nothing is sent.
+        """
+        waits = (step(text) for step in self._steps)
+        wait = next((each for each in waits if each is not None), None)
+        if wait is None:
+            return Expanded(text)
         work = self._work = asyncio.ensure_future(wait)
         if stopped:
             work.cancel()
@@ -47,8 +49,7 @@ class PromptExpansion:
             work.cancel()
 
     def stop(self) -> None:
-        """End the wait: a server's says why it ended, any other is cancelled."""
-        self._tools.stop_waiting()
+        """End the wait: a server's, which was told to stop, says why it ended; any other is cancelled."""
         if (work := self._work) is not None:
             asyncio.get_running_loop().call_later(EXPANSION_ENDS, work.cancel)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.session.journal import entries as e
+from holdfast.text import valid_unicode
 
 
 class SentMessage:
@@ -24,6 +25,12 @@ class SentMessage:
         self.sent = False
         self.recalled = False
         self.ended: e.TurnEnded | None = None
+
+    def same(self, prompt: c.Prompt, written: str) -> SentMessage:
+        """Return this message; raises `UsageError` unless the prompt, or the text `written` of it, is its text."""
+        if self.text not in (valid_unicode(prompt.text), valid_unicode(written)):
+            raise other_text(prompt.id)
+        return self
 
 
 class SentMessages:

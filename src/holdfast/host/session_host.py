@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.agent.agent import Agent
@@ -37,24 +38,19 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
-from holdfast.host.command_check import checked_command
-from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.host.prompt_expansion import PromptExpansion
-from holdfast.host.sent_messages import RepeatedMessages, SentMessage, other_text
+from holdfast.host.command_check import checked_command, text_of
+from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
+from holdfast.host.sent_messages import RepeatedMessages, SentMessage
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.journal import entries as e
-from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
+    from holdfast.host.prompt_expansion import PromptExpansion
     from holdfast.host.slash_commands import OfferedCommand
-
-
-LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
-"""Causes of an end after which no further turn can run."""
 
 
 class SessionHost:
@@ -72,8 +68,8 @@ class SessionHost:
     ) -> None:
         """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent.
 
-        The first of `after_turn` that has a prompt when nothing runs begins the next turn. The first of `expand_prompt`
-        that knows a text makes the prompt of it; the prompts of MCP servers are known after them.
+        The first of `after_turn` that has a prompt when nothing runs begins the next turn, the first of `expand_prompt`
+        that knows a text makes the prompt of it.
         """
         self.session = session
         self.rules = rules
@@ -97,7 +93,7 @@ class SessionHost:
         self._is_over = False
         self._title = title
         self._after_turn = after_turn
-        self._expansion = PromptExpansion(expand_prompt, session.toolbox)
+        self._expand_prompt = expand_prompt
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -287,16 +283,14 @@ class SessionHost:
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
             return
-        text = submission.command.text if isinstance(submission.command, c.Prompt | c.Typed) else ""
-        text = text if isinstance(text, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance] - refused for its type
-        self._send(h.Refused(submission.number, message, fault, text))
+        self._send(h.Refused(submission.number, message, fault, text_of(submission.command)))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
 
     def _stop_until(self, number: int, cause: StopCause) -> None:
         """Stop what was submitted up to `number`."""
         self._last_stop = number, cause
-        self._expansion.stop()
+        self._stop_expanding()
         self.agent.stop(cause)
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
@@ -381,14 +375,11 @@ class SessionHost:
             self._accept(submission, prompt.id)
             return None
         written, images = prompt.text, prompt.images
-        if (wait := self._expansion.begun(prompt.text)) is not None:
-            expanded = await self._expansion.end(wait, stopped=self._is_stopped(submission))
+        if self._expand_prompt or prompt.text.startswith("/mcp__"):
+            expanded = await self._expansion.of(prompt.text, stopped=self._is_stopped(submission))
             written, images = expanded.text, (*images, *expanded.images)
-        if earlier is not None:
-            if earlier.text not in (valid_unicode(prompt.text), valid_unicode(written)):
-                raise other_text(prompt.id)
-            if earlier.sent:
-                return await self._outcome(submission, earlier)
+        if earlier is not None and earlier.same(prompt, written).sent:
+            return await self._outcome(submission, earlier)
         self._repeated.begin(submission, prompt.id)
         if prompt.mentions:
             mentioned, wrong = named_images(prompt.text, self.session.cwd)
@@ -426,6 +417,17 @@ class SessionHost:
         if earlier.ended is None:
             await self._with_session(submission, self.agent.resume_turn, served=True)
         return earlier.ended
+
+    @cached_property
+    def _expansion(self) -> PromptExpansion:
+        from holdfast.host.prompt_expansion import PromptExpansion
+
+        return PromptExpansion(self._expand_prompt, self.session.toolbox)
+
+    def _stop_expanding(self) -> None:
+        self.session.toolbox.stop_waiting()
+        if "_expansion" in vars(self):
+            self._expansion.stop()
 
     def _next_prompt(self) -> NextPrompt | None:
         """Return what the first step of `after_turn` begins that has something to begin."""
@@ -575,7 +577,7 @@ class SessionHost:
         await wait_shielded(self._closing)
 
     async def _close(self) -> None:
-        self._expansion.stop()
+        self._stop_expanding()
         try:
             try:
                 if self._title is not None:

@@ -11,7 +11,6 @@ import pytest
 
 from holdfast.errors import UsageError
 from holdfast.host.commands import Rename, UseMode
-from holdfast.host.hosted_session import RULES_OF
 from holdfast.host.plugins.contributions import PluginSlashCommand, Said, SlashFacts
 from holdfast.host.plugins.slash_reply import LONGEST_SAID, MOST_SAID, said_by
 from holdfast.host.session_host import SessionHost
@@ -24,7 +23,7 @@ from holdfast.ui.library.surface_hosts import UsersHosts
 @pytest.fixture
 async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[SessionHost]:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    async with UsersHosts(os.environ).open(RULES_OF["plain"], model="openai:gpt-5.5") as opened:
+    async with UsersHosts(os.environ).open(asks_user=True, model="openai:gpt-5.5") as opened:
         yield opened
 
 
@@ -78,6 +77,6 @@ async def test_a_flood_of_lines_is_cut(host: SessionHost) -> None:
 
 async def test_a_surface_without_a_model_says_what_to_do() -> None:
     with pytest.raises(UsageError, match="No model configured"):
-        async with UsersHosts(os.environ).open(RULES_OF["plain"]):
+        async with UsersHosts(os.environ).open(asks_user=True):
             pass
     assert not Catalog(homes(os.environ).sessions).all()

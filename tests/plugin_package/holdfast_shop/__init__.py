@@ -15,7 +15,6 @@ from holdfast.history.formats import find_format
 from holdfast.history.formats.format import RequestFacts
 from holdfast.history.shape import Grammar, Message
 from holdfast.host.commands import Prompt, Rename
-from holdfast.host.hosted_session import HostRules
 from holdfast.host.plugins.contributions import (
     PluginCommand,
     PluginSlashCommand,
@@ -73,12 +72,12 @@ def kiosk(words: list[str], hosts: SurfaceHosts) -> int:
     """Send the words as one prompt in a session of the user's, and print each event's name and the answer."""
 
     async def serve() -> str:
-        async with hosts.open(HostRules(asks_user=False)) as host:
+        async with hosts.open(asks_user=False) as host:
             heard: set[str] = set()
             host.listen(lambda event: heard.add(type(event).__name__))
             await host.submit(Prompt(" ".join(words))).ended
             sys.stdout.write(f"{' '.join(sorted(heard & {'Opened', 'Busy', 'Idle'}))}\n")
-            return host.agent.conversation.answer
+            return host.opened().conversation.answer
 
     sys.stdout.write(f"{asyncio.run(serve())}\n")
     return 0

@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from holdfast.host.hosted_session import HostRules
+import msgspec
+
+from holdfast.host.hosted_session import RULES_OF, HostRules
 from holdfast.host.session_host import SessionHost
 from holdfast.tool_calls import Mode
 from holdfast.ui.library.library_opening import opened_host
@@ -21,7 +23,13 @@ class UsersHosts:
     environ: Mapping[str, str]
 
     def open(
-        self, rules: HostRules, *, model: str = "", resume: str = "", mode: Mode | None = None
+        self,
+        *,
+        asks_user: bool,
+        reads_commands: bool = False,
+        model: str = "",
+        resume: str = "",
+        mode: Mode | None = None,
     ) -> AbstractAsyncContextManager[SessionHost]:
         """Return the host of a session. Interrupted at any point, it leaves what `open_session` leaves."""
         plan = SessionPlan(
@@ -30,12 +38,15 @@ class UsersHosts:
             resume=resume,
             named=None,
             authored={},
-            asks_user=rules.asks_user,
+            asks_user=asks_user,
             mode=mode,
             cwd=Path.cwd(),
             cwd_given=False,
             name="holdfast",
             system="",
+        )
+        rules = msgspec.structs.replace(
+            RULES_OF["library"], asks_user=asks_user, interprets="slash" if reads_commands else "nothing"
         )
         return self._opened(plan, rules)
 

@@ -128,8 +128,8 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
 def _other_notices(options: RunOptions) -> list[str]:
     """Return the notices of a start without those about plug-ins, which have their own findings."""
     faults = () if options.plugins is None else options.plugins.faults
-    told = {each.sentence for each in faults}
-    return [each for each in options.notices if each not in told]
+    of_plugins = {each.sentence for each in faults}
+    return [each for each in options.notices if each not in of_plugins]
 
 
 def _search(options: RunOptions) -> DoctorFinding:
