@@ -32,3 +32,9 @@ def checked_command(command: object) -> c.Command:
             return msgspec.structs.replace(checked, detail=valid_unicode(detail))
         case _:
             return checked
+
+
+def text_of(command: object) -> str:
+    """Return the text of a prompt or a typed line, which returns to the user if it is refused, else ""."""
+    text: object = command.text if isinstance(command, c.Prompt | c.Typed) else ""
+    return text if isinstance(text, str) else ""

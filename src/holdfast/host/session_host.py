@@ -289,9 +289,7 @@ class SessionHost:
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
             return
-        text = submission.command.text if isinstance(submission.command, c.Prompt | c.Typed) else ""
-        text = text if isinstance(text, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance] - refused for its type
-        self._send(h.Refused(submission.number, message, fault, text))
+        self._send(h.Refused(submission.number, message, fault, text_of(submission.command)))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
 
