@@ -6,6 +6,8 @@ would do comes later and elsewhere: in the journal, in the agent, at the next st
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 
 from holdfast.errors import UsageError
@@ -34,7 +36,7 @@ def checked_command(command: object) -> c.Command:
             return checked
 
 
-def text_of(command: object) -> str:
+def typed_text(command: object) -> str:
     """Return the text of a prompt or a typed line, which returns to the user if it is refused, else ""."""
-    text: object = command.text if isinstance(command, c.Prompt | c.Typed) else ""
+    text = cast("object", command.text) if isinstance(command, c.Prompt | c.Typed) else ""
     return text if isinstance(text, str) else ""

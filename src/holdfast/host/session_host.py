@@ -39,7 +39,7 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
-from holdfast.host.command_check import checked_command
+from holdfast.host.command_check import checked_command, typed_text
 from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
 from holdfast.host.prompt_expansion import PromptExpansion
 from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
@@ -289,7 +289,7 @@ class SessionHost:
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
             return
-        self._send(h.Refused(submission.number, message, fault, text_of(submission.command)))
+        self._send(h.Refused(submission.number, message, fault, typed_text(submission.command)))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
 
