@@ -21,7 +21,7 @@ _SEQUENCE = re.compile(
 )
 
 
-UNREADABLE = "(its text cannot be read)"
+TEXT_UNREADABLE = "(its text cannot be read)"
 
 
 def valid_unicode(text: str) -> str:
@@ -52,14 +52,14 @@ def text_of(error: BaseException) -> str:
     try:
         return valid_unicode(str(error))
     except BaseException:  # noqa: BLE001 - code of a tool or a plug-in, which may even exit here
-        return UNREADABLE
+        return TEXT_UNREADABLE
 
 
 def error_text(error: BaseException) -> str:
     """Return the type and the text of an exception of others' code, which may have none."""
     name, text = type(error).__name__, text_of(error)
-    if text == UNREADABLE:
-        return f"{name} {UNREADABLE}"
+    if text == TEXT_UNREADABLE:
+        return f"{name} {TEXT_UNREADABLE}"
     return f"{name}: {text}" if text.strip(" .") else name
 
 

@@ -35,7 +35,6 @@ BROAD_EXCEPTS = {
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
     "guard/request_repair.py": "the guard: whatever judging raises, the request of the program goes on as it is",
     "guard/guarded_request.py": "the guard: a report of the program that raises must not cost it its request",
-    "ledger/call_notices.py": "the tool boundary: an exception without a text must not cost its call the outcome",
     "agent/turn/calls/plan_run.py": "the tool boundary: what no task may carry becomes an exception of the call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",

@@ -124,7 +124,9 @@ class _Unprintable(Exception):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize(("error", "text"), [(_Unprintable(), "_Unprintable"), (KeyError(), "KeyError")])
+@pytest.mark.parametrize(
+    ("error", "text"), [(_Unprintable(), "_Unprintable (its text cannot be read)"), (KeyError(), "KeyError")]
+)
 def test_an_exception_without_a_text_is_named_by_its_class(ledger: Ledger, error: Exception, text: str) -> None:
     with pytest.raises(type(error)), ledger.call("c1", "tool"):
         raise error

@@ -74,9 +74,9 @@ class OtherArguments(msgspec.Struct, frozen=True):
     changed_by: str
 
 
-Judgement = Decision | OtherArguments
+CallJudgement = Decision | OtherArguments
 
-BeforeCall = Callable[[PlannedCall], Judgement | Awaitable[Judgement]]
+BeforeCall = Callable[[PlannedCall], CallJudgement | Awaitable[CallJudgement]]
 """`before_call`: judges a planned call, and may write what must be durable before `call-started`.
 
 With `OtherArguments` the call is planned again, and all steps are asked about that plan, the rules last again; what it
@@ -96,7 +96,7 @@ AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
 Seen = e.FilesMoved | e.RestoreEnded | e.Rewound
 """What a `look` saw, or ended."""
 
-Look = Callable[[], Awaitable[Sequence[Seen]]]
+EffectLook = Callable[[], Awaitable[Sequence[Seen]]]
 """`look`: looks, before recovery, at what calls without an outcome did, and ends what a kill left half done."""
 
 InstructionSource = Callable[[], Sequence[Instruction]]
@@ -127,7 +127,7 @@ class AfterTurn(Protocol):
         ...
 
 
-def next_prompt(steps: Iterable[AfterTurn], conversation: Conversation) -> NextPrompt | None:
+def prompt_after_turn(steps: Iterable[AfterTurn], conversation: Conversation) -> NextPrompt | None:
     """Return what the first step of `after_turn` begins that is due and has something to begin."""
     prompts = (step.next_prompt(conversation) for step in steps if step.due)
     return next((prompt for prompt in prompts if prompt is not None), None)
@@ -153,7 +153,7 @@ EXPAND_PROMPT = 300.0
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""
 
-MOST_CHANGES = 3
+MOST_CALL_CHANGES = 3
 """How often the steps may change one call; then it is denied."""
 
 BEFORE_START = 10.0
@@ -174,7 +174,7 @@ class Seam(msgspec.Struct, frozen=True, kw_only=True):
     after_call: tuple[AfterCall, ...] = ()
     instructions: tuple[InstructionSource, ...] = ()
     recovery: tuple[RecoveryStep, ...] = ()
-    look: tuple[Look, ...] = ()
+    look: tuple[EffectLook, ...] = ()
 
 
 NO_SEAM = Seam()

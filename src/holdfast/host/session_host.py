@@ -31,7 +31,7 @@ import msgspec
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
-from holdfast.agent.seam import AfterTurn, ExpandPrompt, next_prompt
+from holdfast.agent.seam import AfterTurn, ExpandPrompt, prompt_after_turn
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.parked_turn import park
@@ -401,7 +401,7 @@ class SessionHost:
             if self._closing is not None:
                 raise _closed()
             if submission.by_host:
-                following = None if takes_messages else next_prompt(self._after_turn, self.agent.conversation)
+                following = None if takes_messages else prompt_after_turn(self._after_turn, self.agent.conversation)
                 if following is None:
                     return None
                 written, cause = following.text, following.cause

@@ -43,16 +43,6 @@ def fate_of(row: CallRow, *, alive: bool) -> CallFate:
     return "running" if alive else "interrupted"
 
 
-def error_text(error: BaseException) -> str:
-    """Return the text of an exception as a result. One without a text, or whose text raises, is named by its class."""
-    name = type(error).__name__
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - the code of a tool, whose call must get its outcome anyway
-        text = ""
-    return valid_unicode(f"{name}: {text}" if text.strip() else name)
-
-
 def encoded_result(value: object) -> tuple[str, str]:
     """Return the form of a result and its text: a string as it is, JSON data as JSON, anything else as `str()` has it.
 

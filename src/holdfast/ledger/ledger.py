@@ -19,7 +19,6 @@ from holdfast.ledger.call_notices import (
     LOST_OUTCOME,
     call_arguments_text,
     encoded_result,
-    error_text,
     fate_of,
     interrupted_text,
     running_text,
@@ -27,7 +26,7 @@ from holdfast.ledger.call_notices import (
 from holdfast.ledger.call_row import CallRecord, CallRow, Look, Replay, ResultForm, StoredOutcome, digest_of
 from holdfast.ledger.call_store import CallStore
 from holdfast.ledger.writer_process import lives, pid_of, this_process
-from holdfast.text import valid_unicode
+from holdfast.text import error_text, valid_unicode
 from holdfast.tool_calls import Effect
 
 if TYPE_CHECKING:

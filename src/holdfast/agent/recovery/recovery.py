@@ -35,7 +35,7 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
-from holdfast.agent.seam import MOST_LOOK, Look, RecoveryStep, Seen
+from holdfast.agent.seam import MOST_LOOK, EffectLook, RecoveryStep, Seen
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
@@ -79,7 +79,7 @@ class Recovery:
         toolbox: Toolbox,
         drift: Drift,
         steps: Sequence[RecoveryStep],
-        looks: Sequence[Look],
+        looks: Sequence[EffectLook],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:

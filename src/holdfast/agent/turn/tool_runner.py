@@ -15,7 +15,7 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.seam import MOST_CHANGES, OtherArguments, PlannedCall
+from holdfast.agent.seam import MOST_CALL_CHANGES, OtherArguments, PlannedCall
 from holdfast.agent.turn.calls.call_steps import CallSteps
 from holdfast.agent.turn.calls.plan_run import run_plan
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
@@ -101,8 +101,8 @@ class Calls:
             allowed = None if judged is None else await self._is_allowed(call, judged, together)
             if judged is None or allowed is None:
                 continue
-            kept = () if call.can_continue else await self._kept_before(judged, allowed)
-            together.append(self._start(call, judged.plan, allowed, kept, judged=judged))
+            for_undo = () if call.can_continue else await self._kept_before(judged, allowed)
+            together.append(self._start(call, judged.plan, allowed, for_undo, judged=judged))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -168,7 +168,7 @@ class Calls:
 
         None if it could not be planned again: its outcome is journalled here.
         """
-        for _ in range(MOST_CHANGES + 1):
+        for _ in range(MOST_CALL_CHANGES + 1):
             decision = await self._steps.judge(self._planned(planned))
             if not isinstance(decision, OtherArguments):
                 return msgspec.structs.replace(planned, decision=decision)
@@ -177,9 +177,8 @@ class Calls:
             if plan is None:
                 return None
             planned = Judged(part, plan, Allow(), changed_by=decision.changed_by)
-        why = (
-            f"The call {planned.plan.title!r} was changed more than {MOST_CHANGES} times before it ran. It was not run."
-        )
+        times = f"more than {MOST_CALL_CHANGES} times"
+        why = f"The call {planned.plan.title!r} was changed {times} before it ran. It was not run."
         return msgspec.structs.replace(planned, decision=Deny(why))
 
     def _planned(self, judged: Judged) -> PlannedCall:
@@ -293,9 +292,9 @@ class Calls:
         return await self._steps.before_start(PlannedCall(judged.part, judged.plan, name, allowed.confined))
 
     def _start(
-        self, open_call: OpenCall, plan: Plan, allowed: Allow, kept: Kept, *, judged: Judged
+        self, open_call: OpenCall, plan: Plan, allowed: Allow, for_undo: Kept, *, judged: Judged
     ) -> asyncio.Task[None]:
-        """Journal what is `kept` for an undo and that the call starts, with which arguments, then start it.
+        """Journal what an undo needs (`for_undo`) and that the call starts, with which arguments, then start it.
 
         A call that goes on had started.
         """
@@ -310,7 +309,7 @@ class Calls:
             arguments=judged.part.arguments if judged.changed_by else "",
             changed_by=judged.changed_by,
         )
-        self._journal.append(*(() if open_call.can_continue else (*kept, started)))
+        self._journal.append(*(() if open_call.can_continue else (*for_undo, started)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from agent_harness import Rig
-from holdfast.agent.seam import MOST_CHANGES, Judgement, OtherArguments, PlannedCall, Seam
+from holdfast.agent.seam import MOST_CALL_CHANGES, CallJudgement, OtherArguments, PlannedCall, Seam
 from holdfast.agent.stop_cause import StopCause
 from holdfast.questions import ApprovalAnswer, Question
 from holdfast.session.conversation.conversation import UserMessage
@@ -37,7 +37,7 @@ def act(ran: list[str], effect: Effect = "read") -> FunctionTool:
     return FunctionTool("act", effect, run)
 
 
-def safer(planned: PlannedCall) -> Judgement:
+def safer(planned: PlannedCall) -> CallJudgement:
     del planned
     return OtherArguments(SAFE, "the test")
 
@@ -75,7 +75,7 @@ async def test_it_runs_with_the_other_arguments_and_journal_and_model_have_them(
 async def test_the_steps_and_the_rules_judge_the_plan_that_runs() -> None:
     judged: list[str] = []
 
-    def rules(planned: PlannedCall) -> Judgement:
+    def rules(planned: PlannedCall) -> CallJudgement:
         judged.append(planned.call.arguments)
         return Deny("not this one") if planned.call.arguments == SAFE else Allow()
 
@@ -109,7 +109,7 @@ async def test_a_change_behind_the_answer_of_the_user_runs_nothing() -> None:
         answered.set()
         return await yes(question, plan)
 
-    def late(planned: PlannedCall) -> Judgement:
+    def late(planned: PlannedCall) -> CallJudgement:
         return safer(planned) if answered.is_set() else Ask("Sure?")
 
     ran: list[str] = []
@@ -122,14 +122,14 @@ async def test_a_change_behind_the_answer_of_the_user_runs_nothing() -> None:
 async def test_a_call_that_is_changed_again_and_again_is_denied() -> None:
     rounds: list[str] = []
 
-    def restless(planned: PlannedCall) -> Judgement:
+    def restless(planned: PlannedCall) -> CallJudgement:
         rounds.append(planned.call.arguments)
         return OtherArguments(json.dumps({"of": str(len(rounds))}), "the test")
 
     ran: list[str] = []
     rig = Rig(model(), [act(ran)], seam=Seam(before_call=(restless,)))
     await rig.agent.run("go")
-    assert len(rounds) == MOST_CHANGES + 1
+    assert len(rounds) == MOST_CALL_CHANGES + 1
     assert (ran, rig.outcomes) == ([], {"act": "denied"})
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.seam import AFTER_CALL, BEFORE_CALL, BEFORE_START, Judgement, OtherArguments, PlannedCall, Seam
+from holdfast.agent.seam import AFTER_CALL, BEFORE_CALL, BEFORE_START, CallJudgement, OtherArguments, PlannedCall, Seam
 from holdfast.session.journal.entries import CallEnded, FilesMoved, SnapshotTaken
 from holdfast.tools.approval.decision import Allow, Ask, Deny
 
@@ -20,7 +20,7 @@ class CallSteps:
         self._stop = stop
         self._one_at_a_time = asyncio.Lock()  # what one has said behind a call, the next need not say again
 
-    async def judge(self, planned: PlannedCall) -> Judgement:
+    async def judge(self, planned: PlannedCall) -> CallJudgement:
         """Return the decision of all steps: the first `Deny` or change, else the first `Ask`, else what is allowed.
 
         Raises `TurnStopped` on a stop. A step that does not answer in time denies the call.
@@ -29,7 +29,7 @@ class CallSteps:
         allowed = Allow()
         for step in self._seam.before_call:
             decision = step(planned)
-            if not isinstance(decision, Judgement):
+            if not isinstance(decision, CallJudgement):
                 try:
                     decision = await self._stop.race(decision, BEFORE_CALL)
                 except TimeoutError:
