@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all refused needs npm llama real mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
+.PHONY: help demo kills test test-all refused needs npm llama real mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
@@ -21,6 +21,7 @@ help:
 	@echo "make test-all  the tests of make test, and of laws, faults and matrices everything (hours), then make llama and make pythons"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make real    twelve tasks by a small real model (491 MB, once; an hour); MODEL=FILE.gguf for another one"
+	@echo "make kills   kill agents of other frameworks in the middle of a call, with and without a ledger (needs the network once)"
 	@echo "make fleet   run the tests of a fleet with real workers, over their own PostgreSQL (two minutes)"
 	@echo "make pythons run the tests with every other Python from 3.12 on that is on the PATH"
 	@echo "make needs   list what tests need beside Python (programs, clients from npm), what is missing here, and how to get it"
@@ -60,6 +61,17 @@ real: $(READY)
 $(VENV)/.llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
 	@touch $@
+
+# In their own environment, with the versions of tests/kills/requirements.txt. Without the network it says so.
+kills: $(READY)
+	@$(MAKE) --no-print-directory build/kills/requirements.txt || { \
+		echo "Skipped: the frameworks cannot be installed now (they need the network once). Nothing was tried."; exit 0; }; \
+		test ! -e build/kills/requirements.txt || HOLDFAST_NEEDED=kills $(RUN) -m pytest --workers 0 tests/kills $(ARGS)
+
+build/kills/requirements.txt: tests/kills/requirements.txt | $(READY)
+	@mkdir -p $(@D) && $(PYTHON) -m venv --clear $(@D)/venv
+	@$(@D)/venv/bin/python -m pip install -qq --disable-pip-version-check -r $<
+	@cp $< $@
 
 needs: $(READY)
 	@$(RUN) tests/needs.py

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import confinement
+import guarding
 import journal
 import judging
 import keys
+import large_session
 import latency
 import looking
 import many_sessions
@@ -55,6 +57,7 @@ class Sizes:
     files: int = 100_000
     stored: int = 10_000
     large: int = 200_000_000
+    gigabyte: int = 1_000_000_000
 
 
 TINY = Sizes(
@@ -78,6 +81,7 @@ TINY = Sizes(
     files=1_500,
     stored=12,
     large=200_000,
+    gigabyte=1_000_000,
 )
 """Enough to see that everything runs; its ratios mean nothing."""
 
@@ -99,6 +103,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "search": lambda folder, sizes: searching.searching(folder, files=sizes.files, rounds=max(1, sizes.rounds - 2)),
     "confinement": lambda folder, sizes: confinement.confining(folder, rounds=sizes.stops),
     "judging": lambda folder, sizes: judging.judging(folder, rounds=sizes.stops),
+    "guard": lambda _, sizes: guarding.guarding(rounds=sizes.rounds),
     "stop": lambda folder, sizes: latency.stopping(folder, rounds=sizes.stops),
     "block": lambda _, sizes: latency.blocking(messages=sizes.messages, rounds=sizes.sends),
     "tokens": lambda _, sizes: latency.reading(tokens=sizes.tokens, rounds=sizes.rounds),
@@ -111,6 +116,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "keys": lambda folder, sizes: keys.pressing(folder, rounds=sizes.stops),
     "stream": lambda folder, sizes: screen.streaming(folder, seconds=sizes.seconds),
     "resume": lambda folder, sizes: screen.opening(folder, few=50, many=sizes.messages, rounds=sizes.openings),
+    "large": lambda folder, sizes: large_session.resuming(folder, size=sizes.gigabyte, rounds=sizes.openings),
     "request": lambda _, sizes: journal.before_requests(messages=sizes.messages, rounds=sizes.rounds),
     "bytes": lambda folder, sizes: journal.written(folder, few=sizes.few, many=sizes.many, turns=sizes.turns),
 }

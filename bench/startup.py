@@ -59,7 +59,7 @@ def version(scratch: Path, *, rounds: int) -> list[Comparison]:
 
 def library(scratch: Path, *, rounds: int) -> list[Comparison]:
     """Compare importing check and repair with importing msgspec, which they stand on."""
-    environ = _environ(scratch)
+    environ = environ_of(scratch)
     ours, theirs = paired(
         lambda: _imported("from holdfast.history import check, repair", environ, scratch),
         lambda: _imported("import msgspec", environ, scratch),
@@ -75,7 +75,7 @@ def library(scratch: Path, *, rounds: int) -> list[Comparison]:
 def model_facts(scratch: Path, *, rounds: int) -> list[Comparison]:
     """Compare reading the facts about a model that the table does not have, the longest search, with the aim."""
     before = "from holdfast.providers.model_table import facts_of"
-    took = [_imported("facts_of('openrouter:m')", _environ(scratch), scratch, before=before) for _ in range(rounds)]
+    took = [_imported("facts_of('openrouter:m')", environ_of(scratch), scratch, before=before) for _ in range(rounds)]
     aims, seconds = [FACTS_IN] * rounds, f"{FACTS_IN:g} s"
     return [Comparison(what="facts of a model, CPU", against=seconds, ours=took, theirs=aims, aim=AtMost(ratio=1))]
 
@@ -117,7 +117,7 @@ def first_request(scratch: Path, wire: WireName, *, rounds: int) -> list[Compari
     command = (HOLDFAST, "-p", "What does this project do?", "-m", f"{wire}:m", "--yolo")
     floor = (PYTHON, "-c", f"{IMPORTS[wire]}\nprint('imported', flush=True)\nimport signal; signal.pause()")
     with ScriptedProvider(after=(Hold("for ever"),)) as provider:
-        environ = _environ(scratch, provider.environ())
+        environ = environ_of(scratch, provider.environ())
 
         def arrival(child: subprocess.Popen[bytes]) -> float:
             try:
@@ -191,7 +191,7 @@ def to_the_end(command: Sequence[str], *, environ: Mapping[str, str], cwd: Path)
 
 
 def _against_nothing(what: str, command: Sequence[str], scratch: Path, *, rounds: int, aim: AtMost) -> list[Comparison]:
-    environ = _environ(scratch)
+    environ = environ_of(scratch)
     ours, theirs = paired(
         lambda: to_the_end(command, environ=environ, cwd=scratch),
         lambda: to_the_end(NOTHING, environ=environ, cwd=scratch),
@@ -221,7 +221,7 @@ def _wall_and_cpu(
     ]
 
 
-def _environ(scratch: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+def environ_of(scratch: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of both sides: bytecode is cached, as it is wherever a package is installed."""
     environ = {**os.environ, "HOLDFAST_HOME": str(scratch), "PYDANTIC_AI_NO_BANNER": "1", **(more or {})}
     environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -58,6 +58,8 @@ class Rig:
     """Gets each event in place of `events`."""
     fallback: ScriptedModel | None = None
     seam: Seam = NO_SEAM
+    ends_with_listener: bool = True
+    """So that an assertion of the witness fails the test."""
     unusable: ModelUnusable | None = None
     """What connecting to the fallback raises."""
 
@@ -84,6 +86,7 @@ class Rig:
             connect=connect,
             mode=self.mode,
             emit=witness.told,
+            ends_with_listener=self.ends_with_listener,
             ask=self.ask,
             on_approval=self.on_approval,
             limits=self.limits,

@@ -321,14 +321,14 @@ if libc.syscall(number, 1) >= 0: print("{ESCAPED}")
     _attempt("read a private key", "cat $F/home/.ssh/id_rsa"),
     _attempt("read a masked file of the workspace", "cat .env; cp .env $TMPDIR/copy; cat $TMPDIR/copy"),
     _attempt("read a file of the workspace through /proc", "cat /proc/self/cwd/.env /proc/self/root$F/ws/.env"),
-    _attempt("read a file outside", "cat $F/outside/secret.txt link"),
-    _attempt("read a file outside by a new link", "ln -s $F/outside/secret.txt $TMPDIR/l; cat $TMPDIR/l"),
+    _attempt("read a file outside", "cat $F/outside/plain.txt link"),
+    _attempt("read a file outside by a new link", "ln -s $F/outside/plain.txt $TMPDIR/l; cat $TMPDIR/l"),
     _attempt("hard link a file outside", "ln $F/outside/hard $TMPDIR/hard", _file("temporary/hard")),
     _attempt("list a folder outside", f"ls $F $F/outside /proc/1/root$F | grep -q {walls.NEIGHBOUR} && echo {ESCAPED}"),
-    _attempt("learn the size of a file outside", f"stat -c %s $F/outside/secret.txt && echo {ESCAPED}"),
+    _attempt("learn the size of a file outside", f"stat -c %s $F/outside/plain.txt && echo {ESCAPED}"),
     _attempt(
         "read the root of another process",
-        "cat /proc/1/root$F/outside/secret.txt /proc/$VICTIM/root$F/outside/secret.txt",
+        "cat /proc/1/root$F/outside/plain.txt /proc/$VICTIM/root$F/outside/plain.txt",
     ),
     _attempt(
         "read the environment of other processes",
@@ -427,7 +427,7 @@ def wall_of(column: Column, folder: Path, user: int) -> walls.Wall:
         sees_disk=column.sees_disk,
         masks=tuple(str(folder / name) for name in hidden),
         fixed=(str(folder / "ws/.vscode"), str(folder / "ws/deep/.envrc")),
-        inherited=str(folder / "outside/secret.txt"),
+        inherited=str(folder / "outside/plain.txt"),
         programs=column.programs,
     )
 

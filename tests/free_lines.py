@@ -30,7 +30,7 @@ def build(folder: Path, user: int) -> None:
         "-n.txt": "one\n",
         "{a,b}.md": "brace\n",
         "~": "tilde\n",
-        "glob": "*\nlink\nsub/out/secret.txt\n",
+        "glob": "*\nlink\nsub/out/plain.txt\n",
         "rows.csv": "1,2\n3,4\n",
     }.items():
         (ws / name).write_text(text)
@@ -42,7 +42,7 @@ def build(folder: Path, user: int) -> None:
     (ws / "deep/up").symlink_to("..")
     (ws / "deep/away").symlink_to("../../outside/d")
     (ws / "deep/loop").symlink_to("loop")
-    (ws / "deep/.gitignore").symlink_to("../../outside/secret.txt")
+    (ws / "deep/.gitignore").symlink_to("../../outside/plain.txt")
     (ws / "abs").symlink_to(folder / "outside")
     (ws / "etc").symlink_to("/etc")
     (folder / "outside/d/inner.txt").write_text("TOPSECRET\n")
@@ -66,15 +66,15 @@ ODD = [
     "'-'",
 ]
 OUTWARD = [
-    *("link", "data", "data/..", "data/../secret.txt", "sub/out", "sub/out/secret.txt", "sub/out/..", "list", "list0"),
-    *("../outside/secret.txt", "$B/outside/secret.txt", "$B/outside", "..", "../ws/a.txt", "sub/../data/../secret.txt"),
-    *("deep/up/up/a.txt", "deep/away/inner.txt", "deep/up/data/../secret.txt", "deep/loop", "abs/secret.txt", "etc"),
-    *("etc/hostname", "/etc/hostname", "/etc/hostnam?", "/proc/self/cwd/../outside/secret.txt", "/proc/1/environ"),
+    *("link", "data", "data/..", "data/../plain.txt", "sub/out", "sub/out/plain.txt", "sub/out/..", "list", "list0"),
+    *("../outside/plain.txt", "$B/outside/plain.txt", "$B/outside", "..", "../ws/a.txt", "sub/../data/../plain.txt"),
+    *("deep/up/up/a.txt", "deep/away/inner.txt", "deep/up/data/../plain.txt", "deep/loop", "abs/plain.txt", "etc"),
+    *("etc/hostname", "/etc/hostname", "/etc/hostnam?", "/proc/self/cwd/../outside/plain.txt", "/proc/1/environ"),
     *("evil.py", "evil.sh", "*", "sub/*", "../*", "*/*", "l*", "s?b/*/*", ".env", ".e*", ".[e]nv", "~/.ssh/id_rsa"),
     *(
         "~",
         "~root",
-        "d*/secret.txt",
+        "d*/plain.txt",
         "d*/../a.txt",
         "deep/*/..",
         "deep/*/*.txt",
@@ -82,7 +82,7 @@ OUTWARD = [
         "{a,b}.txt",
         "{link,a.txt}",
     ),
-    *("/dev/stdin", "/dev/fd/0", "/dev/tcp/127.0.0.1/9", "@list", "--files0-from=list0", "sub/o?t/secret.txt", "-o"),
+    *("/dev/stdin", "/dev/fd/0", "/dev/tcp/127.0.0.1/9", "@list", "--files0-from=list0", "sub/o?t/plain.txt", "-o"),
     *("repos/*/f.txt", "repos/gitlink/.git/HEAD", "repos/*/.git/*", "deep/.gitignore", "TOP", "one", "HEAD", "x:y"),
 ]
 QUOTES = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from agent_harness import Rig, opened
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.seam import AfterTurn
+from holdfast.agent.seam import AfterTurn, ExpandPrompt
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import ToolFailed
 from holdfast.host.events import HostEvent, Opened
@@ -95,6 +95,7 @@ class HostRig:
     store: Store = field(default_factory=MemoryStore)
     wake: bool = False
     after_turn: tuple[AfterTurn, ...] = ()
+    expand_prompt: tuple[ExpandPrompt, ...] = ()
     servers: FakeServers = field(default_factory=FakeServers)
     client: Client = field(default_factory=Client)
 
@@ -106,7 +107,9 @@ class HostRig:
             self.store.append([opened()], expected=0)
         hosted = HostedSession(id="rig", cwd=Path("/"), toolbox=self.servers, reading=self.store.read())
         after_turn = (*self.after_turn, *((Wake(),) if self.wake and self.rules.wake else ()))
-        self.host = SessionHost(hosted, self.rules, new_agent=new_agent, after_turn=after_turn)
+        self.host = SessionHost(
+            hosted, self.rules, new_agent=new_agent, after_turn=after_turn, expand_prompt=self.expand_prompt
+        )
         self.host.listen(self.client.events.append)
 
     @property

@@ -27,11 +27,11 @@ cat link
 cat l"i"n?
 cat l[^x]nk
 cat 'l'ink*
-cat data/../secret.txt
-cat sub/out/secret.txt
-cat s?b/out/secret.txt
-cd -P data && cat ../secret.txt
-cat < data/../secret.txt
+cat data/../plain.txt
+cat sub/out/plain.txt
+cat s?b/out/plain.txt
+cd -P data && cat ../plain.txt
+cat < data/../plain.txt
 cat "$B/outside"/s*
 head '$B/outside/secret.tx'?
 cat $(cat list)
@@ -41,13 +41,13 @@ md5sum -c list
 strings @list
 diff a.txt link
 sort link
-base64 "$B"/outside/secret.txt
+base64 "$B"/outside/plain.txt
 grep -R TOP .
 grep -r '' sub data/ link
 rg -L '' .
 find -L . -type f -exec cat {} +
 find . -name link -exec cat {} +
-find . -maxdepth 0 -exec cat {}/../outside/secret.txt \;
+find . -maxdepth 0 -exec cat {}/../outside/plain.txt \;
 ls -LR .
 ls -la ..
 ls "$B" "$B/outside" "$B/home/.ssh"
@@ -58,8 +58,8 @@ cat ~/.ssh/*
 cat ~root/.ssh/* ~/../*/x
 tar cf - ../outside | strings
 cp -L link $TMPDIR/c; cat $TMPDIR/c
-ln -s ../outside $TMPDIR/o; cat $TMPDIR/o/secret.txt
-ln ../outside/secret.txt $TMPDIR/h; cat $TMPDIR/h
+ln -s ../outside $TMPDIR/o; cat $TMPDIR/o/plain.txt
+ln ../outside/plain.txt $TMPDIR/h; cat $TMPDIR/h
 dd if=link status=none
 while read x; do echo "$x"; done < link
 mapfile -t x < link; echo "${x[@]}"
@@ -69,14 +69,14 @@ awk '{print}' FS=: link
 sed -n p link
 jq -R . link
 git diff --no-index /dev/null link
-git hash-object -w ../outside/secret.txt
+git hash-object -w ../outside/plain.txt
 git show :link
 git -C .. ls-files -o
 git grep --no-index '' ../outside
 python3 -c "print(open('link').read())"
-cat /proc/self/root$B/outside/secret.txt
-cat /proc/1/root$B/outside/secret.txt
-cat /proc/self/cwd/../outside/secret.txt
+cat /proc/self/root$B/outside/plain.txt
+cat /proc/1/root$B/outside/plain.txt
+cat /proc/self/cwd/../outside/plain.txt
 cat /dev/fd/20 <&20
 cat .env
 cat .en?

@@ -139,6 +139,9 @@ def endless(name: str, number: Any) -> Pieces:
         case "comment_events":
             yield b"Content-Type: text/event-stream\r\n\r\n"
             yield from forever(b": x\n\n" * 1000)
+        case "comments_with_ids":
+            yield b"Content-Type: text/event-stream\r\n\r\nid: 1\ndata:\n\n"
+            yield from forever(b": x\n\n" * 1000)
         case "slow_bomb":
             yield packed_kind
             yield from (each for each in packed(slowly(b" " * 10_000)) if each)
@@ -160,6 +163,7 @@ ENDLESS = (
     "slow_json",
     "slow_events",
     "comment_events",
+    "comments_with_ids",
     "slow_bomb",
     "empty_bomb",
     "behind_gzip",
@@ -242,7 +246,9 @@ class Request(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_GET(self) -> None:
-        self.send(405, "text/plain", iter([b""]))
+        if self.headers["Last-Event-ID"]:
+            return self.send(200, "text/event-stream", forever(b": x\n\n" * 1000))
+        return self.send(405, "text/plain", iter([b""]))
 
     def do_DELETE(self) -> None:
         self.send(200, "text/plain", iter([b""]))

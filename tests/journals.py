@@ -22,10 +22,13 @@ from holdfast.session.journal.entries import (
     Compacted,
     Entry,
     FilesChanged,
+    FilesMoved,
     ModeChanged,
     ModelChanged,
     ModelSettingsChanged,
     Part,
+    PathChange,
+    PathState,
     ProcessStarted,
     PromptAccepted,
     Pruned,
@@ -38,11 +41,16 @@ from holdfast.session.journal.entries import (
     RequestStarted,
     ResponseCheckpoint,
     ResponseEnded,
+    RestoreEnded,
+    RestoreStarted,
+    RestoreStep,
     Rewound,
     ServerFailed,
     SessionOpened,
     ShellEnded,
     ShellStarted,
+    SkippedPath,
+    SnapshotTaken,
     Steered,
     Titled,
     ToolsChanged,
@@ -92,6 +100,9 @@ files = st.builds(
 )
 images = st.sampled_from([(), (), (picture(),), (picture("b.png"), picture("large.png", width=3000, height=1))])
 changes = st.just(FileChange(path="f", before=None, after="0" * 64))
+
+moved_path = PathChange("f", before=PathState("absent"), after=PathState("file", "0" * 40, 0o644))
+restored = RestoreStep("f", expect=moved_path.after, content=moved_path.before)
 
 settings = st.builds(
     ModelSettings,
@@ -216,6 +227,10 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     causes.flatmap(
         lambda cause: st.builds(TurnEnded, turn=turns, reason=st.just(REASONS[cause]), cause=st.just(cause), note=texts)
     ),
+    st.builds(SnapshotTaken, call=ids, tree=st.sampled_from(["", "0" * 40]), failed=texts),
+    st.builds(FilesMoved, call=ids, changes=st.sampled_from([(), (moved_path,)]), later=st.booleans()),
+    st.builds(RestoreStarted, id=ids, calls=st.lists(ids, max_size=2).map(tuple), steps=st.just((restored,))),
+    st.builds(RestoreEnded, id=ids, skipped=st.sampled_from([(), (SkippedPath("f", "it changed"),)]), note=texts),
     st.builds(FilesChanged, files=st.lists(files, max_size=2).map(tuple), note=texts),
     st.builds(Repaired, findings=st.just(("Entry 1 is damaged.",)), note=texts),
 )

@@ -27,6 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 BUILD = Path(__file__).parents[1] / "build"
+KILLS = BUILD / "kills"
 EDITORS = BUILD / "editors/node_modules"
 AG_UI = BUILD / "ag-ui/node_modules"
 MCP_SERVERS = BUILD / "mcp-servers/node_modules"
@@ -153,6 +154,13 @@ def no_folding_files() -> str:
             return server.stderr.read().strip().splitlines()[-1]
 
 
+def no_frameworks() -> str:
+    """Return why the agents of other frameworks cannot run: their environment is not made, or with other versions."""
+    wanted = Path(__file__).parent / "kills/requirements.txt"
+    made = KILLS / "requirements.txt"
+    return "" if made.exists() and made.read_bytes() == wanted.read_bytes() else "their environment is not made"
+
+
 def no_ipv6() -> str:
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
@@ -205,6 +213,8 @@ NEEDS = (
         "make npm",
         packages(MCP_SERVERS, ".bin/mcp-server-everything", ".bin/mcp-server-filesystem"),
     ),
+    Need("kills", "agents of other frameworks", "make kills", no_frameworks, of_machine=True),
+    Need("aiohttp", "the guard in aiohttp", "pip install -e '.[dev]'", libraries("aiohttp")),
     Need("llama", "the server of llama.cpp", "make llama", libraries("gguf", "xllamacpp")),
     Need("libraries", "MCP, a fleet, traces", "pip install -e '.[dev]'", libraries(*LIBRARIES)),
     Need(

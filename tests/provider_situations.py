@@ -90,6 +90,7 @@ class Session:
             context=self.context,
             window=lambda _: self.window,
             emit=self.emitted,
+            ends_with_listener=True,
         )
 
     def emitted(self, event: Event) -> None:

@@ -40,6 +40,7 @@ ROWS = {
     "rules": 14,
     "memory": 1,
     "judging": 7,
+    "guard": 5,
     "stop": 18,
     "block": 4,
     "tokens": 2,

@@ -91,6 +91,7 @@ def test_every_group_that_can_be_installed_says_how() -> None:
         "editors",
         "ag-ui",
         "mcp-servers",
+        "aiohttp",
         "llama",
         "libraries",
         APART,

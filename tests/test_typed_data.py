@@ -12,7 +12,7 @@ import sys
 import msgspec
 import pytest
 
-from holdfast.typed_data import convert_value, decode_fault, decode_json, decode_toml, json_decoder
+from holdfast.typed_data import convert_value, decode_fault, decode_json, decode_toml, exact_value, json_decoder
 from polling import HANGS
 
 RACE = """
@@ -111,3 +111,45 @@ def test_a_number_with_very_many_digits_is_named_without_advice_for_programmers(
     with pytest.raises(msgspec.DecodeError, match=r"^Exceeds the limit \(4300 digits\).*has 5000 digits$"):
         decode_toml("a = " + "9" * 5000, dict[str, int])
     assert decode_fault(ValueError("it is none")) == "it is none"
+
+
+class Held(msgspec.Struct):
+    inner: tuple[Inner, ...] = ()
+    data: bytes = b""
+    text: str = ""
+
+
+class OwnText(str):
+    """A subclass of `str`, as authors have them."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (Held(inner=5), r"Expected `array`, got `int` - at `\$.inner`"),  # pyright: ignore[reportArgumentType] - what a program may pass
+        (Held(inner=({"a": 1},)), r"Expected `Inner`, got `dict` - at `\$.inner\[0\]`"),  # pyright: ignore[reportArgumentType] - likewise
+        (Held(data="AAAA"), r"Expected `bytes`, got `str` - at `\$.data`"),  # pyright: ignore[reportArgumentType] - likewise
+        (Held(text=object()), "is unsupported|holds object"),  # pyright: ignore[reportArgumentType] - likewise
+        ({"text": "x"}, "Expected `Held`, got `dict`"),
+    ],
+)
+def test_a_struct_with_a_field_of_another_type_is_refused(value: object, why: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=why):
+        exact_value(value, Held)
+
+
+def test_a_struct_of_its_types_is_the_same_and_a_list_may_stand_for_a_tuple() -> None:
+    value = Held(inner=(Inner(1),), data=b"\xff", text="x")
+    assert exact_value(value, Held) == value
+    listed = Held(inner=[Inner(1)], data=b"\xff", text=OwnText("x"))  # pyright: ignore[reportArgumentType] - what a program may pass
+    exact = exact_value(listed, Held)
+    assert (exact, type(exact.text), type(exact.inner)) == (value, str, tuple)
+
+
+def test_a_value_within_itself_is_refused() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(msgspec.ValidationError, match="nested too deeply"):
+        exact_value(endless, list[object])

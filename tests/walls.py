@@ -179,15 +179,15 @@ def hostile_folder(folder: Path, user: int) -> Path:
         "Makefile": "all:\n\ttouch PWNED\n",
         "conftest.py": "open('PWNED', 'w').close()\n",
         "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"test": "node evil.js"}}\n',
-        "list": f"{folder}/outside/secret.txt\n",
-        "list0": f"{folder}/outside/secret.txt\0",
+        "list": f"{folder}/outside/plain.txt\n",
+        "list0": f"{folder}/outside/plain.txt\0",
     }
     for name, text in texts.items():
         (ws / name).write_text(text)
     (ws / "evil.sh").chmod(0o755)
-    (folder / "outside/secret.txt").write_text(f"{SECRET}\n")
+    (folder / "outside/plain.txt").write_text(f"{SECRET}\n")
     (folder / "home/.ssh/id_rsa").write_text(f"{SECRET}\n")
-    for name, target in {"link": "../outside/secret.txt", "data": "../outside/d", "sub/out": "../../outside"}.items():
+    for name, target in {"link": "../outside/plain.txt", "data": "../outside/d", "sub/out": "../../outside"}.items():
         if not (ws / name).is_symlink():
             (ws / name).symlink_to(target)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(ws)]

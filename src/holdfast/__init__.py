@@ -1,7 +1,8 @@
 """A coding agent whose conversations cannot be broken, and the small library it is built on.
 
-It exports `open_session` and `tool`, with which a program has its own session, `check` and `repair`, and what the
-author of a model needs: the interface `Model`, its stream events, and the values of a conversation.
+It exports `open_session` and `tool`, with which a program has its own session, `check` and `repair`, `Ledger` and
+`guarded` for other loops, and what the author of a model needs: the interface `Model`, its stream events, and the
+values of a conversation.
 Each is imported on first use, so that `import holdfast` costs nothing.
 """
 
@@ -11,11 +12,12 @@ TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` woul
 
 if TYPE_CHECKING:
     from holdfast.agent.events import Fact, LiveText
-    from holdfast.errors import HoldfastError, ProviderFailed, ProviderFault
+    from holdfast.errors import CallRepeated, HoldfastError, ProviderFailed, ProviderFault
+    from holdfast.guard import guarded
     from holdfast.history import check, repair
     from holdfast.host.author_tools import tool
     from holdfast.host.commands import Answer, Continue, Prompt, Stop
-    from holdfast.host.library_session import PromptFailed, Session, open_session
+    from holdfast.ledger import Ledger
     from holdfast.providers.model import (
         CallDelta,
         Model,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     )
     from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
     from holdfast.tool_calls import Image, ToolSchema
+    from holdfast.ui.library.library_session import PromptFailed, Session, open_session
 
 __version__ = "0.1.0"
 
@@ -44,12 +47,14 @@ __all__ = [
     "AssistantMessage",
     "CallDelta",
     "CallPart",
+    "CallRepeated",
     "Continue",
     "Conversation",
     "ConversationMessage",
     "Fact",
     "HoldfastError",
     "Image",
+    "Ledger",
     "LiveText",
     "Model",
     "ModelFinish",
@@ -71,6 +76,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "check",
+    "guarded",
     "open_session",
     "repair",
     "tool",
@@ -78,11 +84,13 @@ __all__ = [
 
 _MODULES = {
     "holdfast.agent.events": ("Fact", "LiveText"),
-    "holdfast.errors": ("HoldfastError", "ProviderFailed", "ProviderFault"),
+    "holdfast.errors": ("CallRepeated", "HoldfastError", "ProviderFailed", "ProviderFault"),
+    "holdfast.guard": ("guarded",),
     "holdfast.history": ("check", "repair"),
     "holdfast.host.author_tools": ("tool",),
     "holdfast.host.commands": ("Answer", "Continue", "Prompt", "Stop"),
-    "holdfast.host.library_session": ("PromptFailed", "Session", "open_session"),
+    "holdfast.ledger": ("Ledger",),
+    "holdfast.ui.library.library_session": ("PromptFailed", "Session", "open_session"),
     "holdfast.questions": ("ApprovalAnswer", "Question"),
     "holdfast.providers.model": (
         *("CallDelta", "Model", "ModelFinish", "StreamEvent", "StreamFinished", "TextDelta", "ThinkingDelta"),

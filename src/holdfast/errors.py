@@ -9,9 +9,11 @@
     │   ├── SessionBusy            another process holds the session             (exit 2)
     │   ├── AppendConflict         the journal has more entries than the writer assumed
     │   ├── LeaseLost              another worker has taken the session
+    │   ├── CallRepeated           a ledger knows the call, and it must not run again
     │   └── StorageFailed          the journal cannot be written (disk full, I/O error)
     ├── ProviderFailed             the provider refused, failed or did not answer (exit 1 or 75)
     ├── InvalidRequest             the conversation breaks a rule of its provider (exit 1)
+    ├── EntryInvalid               an entry could not be read again, so it was not written (exit 1)
     ├── DamageError                a document or journal is damaged               (exit 4)
     └── ToolFailed                 a tool failed; the model reads the message
 
@@ -29,6 +31,7 @@ EXIT_USAGE = 2
 EXIT_APPROVAL = 3
 EXIT_DAMAGE = 4
 EXIT_MAX_COST = 5
+EXIT_UNMET = 6  # the run ended well, and a condition of the caller is not met
 EXIT_RETRYABLE = 75
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE, as of other programs
@@ -135,6 +138,19 @@ class LeaseLost(StateError):
     """This process lost the session's lease; nothing was appended, and it may append nothing more."""
 
 
+class CallRepeated(StateError):
+    """A ledger has this call, and running it again could do its work twice. `text` is what is known of it.
+
+    `outcome` is how it ended: `ok`, `failed`, `interrupted`, `running` or `lost`.
+    """
+
+    def __init__(self, message: str, *, call: str, outcome: str, text: str) -> None:
+        super().__init__(message)
+        self.call = call
+        self.outcome = outcome
+        self.text = text
+
+
 class StorageFailed(StateError):
     """The journal could not be written; entries appended before are safe."""
 
@@ -187,6 +203,10 @@ class InvalidRequest(HoldfastError):
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
         self.rule = rule
+
+
+class EntryInvalid(HoldfastError, ValueError):
+    """An entry could not be read again from its journal, so nothing was appended: a bug in holdfast."""
 
 
 class DamageError(HoldfastError):

@@ -21,6 +21,9 @@ _SEQUENCE = re.compile(
 )
 
 
+TEXT_UNREADABLE = "(its text cannot be read)"
+
+
 def valid_unicode(text: str) -> str:
     """Return `text` with lone surrogates and NULs replaced by U+FFFD: JSON parsers and databases refuse them.
 
@@ -42,6 +45,22 @@ def printable(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _SEQUENCE.sub("", text)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception of others' code, which may fail to say it."""
+    try:
+        return valid_unicode(str(error))
+    except BaseException:  # noqa: BLE001 - code of a tool or a plug-in, which may even exit here
+        return TEXT_UNREADABLE
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the text of an exception of others' code, which may have none."""
+    name, text = type(error).__name__, text_of(error)
+    if text == TEXT_UNREADABLE:
+        return f"{name} {TEXT_UNREADABLE}"
+    return f"{name}: {text}" if text.strip(" .") else name
 
 
 def literal(text: str) -> str:

@@ -15,6 +15,9 @@ Effect = Literal["read", "write", "execute", "remote"]
 Outcome = Literal["ok", "failed", "denied", "not_started", "interrupted"]
 """How a call ended. `interrupted`: it started, and its effect is unknown unless the text says it was checked."""
 
+Observed = Literal["no_effect", "all", "part", "unknown"]
+"""How much of the effect of an interrupted call was seen afterwards."""
+
 Mode = Literal["ask", "accept-edits", "plan", "yolo"]
 """The approval mode of a run."""
 

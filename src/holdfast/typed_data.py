@@ -70,6 +70,51 @@ def convert_value(value: object, kind: Any) -> Any:
 
 
 @overload
+def exact_value(value: object, kind: type[T]) -> T: ...
+@overload
+def exact_value(value: object, kind: object) -> Any: ...  # noqa: ANN401 - the same
+def exact_value(value: object, kind: Any) -> Any:
+    """Return the value if it, and all within it, has the types that `kind` declares; raises `msgspec.ValidationError`.
+
+    For structs that code of others made, whose fields no type checker may have seen. A list may stand for a tuple; a
+    dict never for a struct.
+    """
+    _prepare(kind)
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_plain_text)
+        exact = msgspec.convert(plain, kind)
+    except TypeError as error:
+        raise msgspec.ValidationError(str(error)) from error
+    except RecursionError as error:
+        raise msgspec.ValidationError(_TOO_DEEP) from error
+    _expect_same_structs(value, exact, "$")
+    return exact
+
+
+def _plain_text(value: object) -> object:
+    """Return the text of a subclass of `str`; raises `TypeError` for anything else that has no data type."""
+    if isinstance(value, str):
+        return str.__getitem__(value, slice(None))
+    raise TypeError(f"It holds {type(value).__name__}, which is no data")
+
+
+def _expect_same_structs(value: object, exact: object, place: str) -> None:
+    """Raise `msgspec.ValidationError` unless every struct and all bytes were there before the conversion."""
+    if isinstance(exact, (msgspec.Struct, bytes)):
+        if type(value) is not type(exact):
+            raise msgspec.ValidationError(
+                f"Expected `{type(exact).__name__}`, got `{type(value).__name__}` - at `{place}`"
+            )
+        for name in exact.__struct_fields__ if isinstance(exact, msgspec.Struct) else ():
+            within = cast("tuple[object, object]", (getattr(value, name), getattr(exact, name)))  # of the same struct
+            _expect_same_structs(*within, f"{place}.{name}")
+    elif isinstance(exact, (tuple, list)):
+        elements = cast("tuple[object, ...]", tuple(cast("Any", value)))
+        for number, (each, of) in enumerate(zip(elements, cast("tuple[object, ...]", exact), strict=True)):
+            _expect_same_structs(each, of, f"{place}[{number}]")
+
+
+@overload
 def json_decoder(kind: type[T]) -> msgspec.json.Decoder[T]: ...
 @overload
 def json_decoder(kind: object) -> msgspec.json.Decoder[Any]: ...

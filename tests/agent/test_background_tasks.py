@@ -64,7 +64,13 @@ class Scene:
             return self.model
 
         self.agent = Agent(
-            store=self.store, toolbox=self.toolbox, connect=connect, mode="yolo", emit=self._heard, limits=FAST
+            store=self.store,
+            toolbox=self.toolbox,
+            connect=connect,
+            mode="yolo",
+            emit=self._heard,
+            ends_with_listener=True,
+            limits=FAST,
         )
 
     def _heard(self, event: Event) -> None:

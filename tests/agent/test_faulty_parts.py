@@ -154,6 +154,27 @@ async def test_a_listener_that_raises_ends_the_turn_and_forks_nothing(at: int) -
     await goes_on(rig)
 
 
+@pytest.mark.parametrize("kind", [BrokenPipeError, ValueError])
+async def test_a_listener_of_an_author_that_raises_ends_nothing_and_is_reported_once(kind: type[Exception]) -> None:
+    rig = Rig(ScriptedModel([[Call("quick", {})], [Say("done")]]), [says("quick")], ends_with_listener=False)
+    heard: list[Event] = []
+
+    def emit(event: Event) -> None:
+        heard.append(event)
+        raise kind("nobody listens")
+
+    rig.emit = emit
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    ended = await rig.agent.run("go")
+    assert (ended.reason, ended.cause) == ("end_turn", "finished")
+    assert rig.results()["quick"].outcome == "ok"
+    assert [event.entry for event in heard if isinstance(event, Fact)][-1] == ended
+    (context,) = reported
+    assert isinstance(context["exception"], kind)
+    assert str(context["message"]).startswith("emit raised an exception. The turn goes on.")
+
+
 async def test_closing_stops_the_turn_that_runs() -> None:
     started = asyncio.Event()
     rig = Rig(ScriptedModel([[Call("slow", {})]]), [waits("slow", started=started)])

@@ -66,7 +66,15 @@ def driving(
         del name
         return model
 
-    return Agent(store=session.store, toolbox=session.toolbox, connect=connect, mode=mode, emit=emit, ask=ask)
+    return Agent(
+        store=session.store,
+        toolbox=session.toolbox,
+        connect=connect,
+        mode=mode,
+        emit=emit,
+        ends_with_listener=True,
+        ask=ask,
+    )
 
 
 def copy_that_was_killed(catalog: Catalog, original: str) -> OpenSession:

@@ -236,7 +236,7 @@ async def test_a_prompt_takes_nothing_from_a_command_that_runs(tmp_path: Path) -
             printed.set()
 
     toolbox = LocalToolbox(tmp_path, tmp_path / "home" / "s")
-    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit)
+    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="ask", emit=emit, ends_with_listener=True)
     command = asyncio.create_task(agent.shell("echo before; until [ -e go ]; do sleep 0.05; done", share=False))
     await printed.wait()
     assert (await agent.run("hi")).cause == "finished"

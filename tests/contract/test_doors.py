@@ -11,13 +11,14 @@ from source_tree import Source, complaints, dotted, expect_none, files, imported
 
 # What is behind each door: the only files that may name it. Patterns match paths within the package.
 DOORS: dict[str, tuple[str, ...]] = {
-    "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py"),
+    "sqlite3": ("session/storage/database.py", "ui/service/local/inbox_file.py", "ledger/call_file.py"),
     "starlette": ("ui/service/*",),
     "uvicorn": ("ui/service/server.py", "ui/service/connections.py"),
     "opentelemetry": ("fleet/traces/turn_traces.py",),
     "pydantic_ai": (
         "providers/pydantic_ai/inferred_model.py",
         "providers/pydantic_ai/messages.py",
+        "ledger/pydantic_ai_agent.py",
     ),
     "textual": ("ui/tui/*", "ui/tui.py"),
     "markdownify": ("tools/builtin/html_to_markdown.py",),
@@ -63,6 +64,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "processes",
     ): "holdfast itself, as a run that must outlive the server that starts it",
     ("tools/workspace/file_list.py", "processes"): "git, which lists the files for the composer and has a time limit",
+    ("undo/private_git.py", "processes"): "git, which keeps the files from before a command and has a time limit",
     ("ui/tui/pages/git_diff.py", "processes"): "git, which reads the working tree for a page and has a time limit",
     (
         "ui/tui/terminal/terminal_restore.py",

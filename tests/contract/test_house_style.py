@@ -31,9 +31,14 @@ from source_tree import (
 
 # Where everything may be caught, and what is done with it. Nowhere else.
 BROAD_EXCEPTS = {
+    "text.py": "the text of an exception of others' code, which is code of others too",
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "guard/request_repair.py": "the guard: whatever judging raises, the request of the program goes on as it is",
+    "guard/guarded_request.py": "the guard: a report of the program that raises must not cost it its request",
+    "agent/turn/calls/plan_run.py": "the tool boundary: what no task may carry becomes an exception of the call",
     "agent/turn/turn.py": "the top of a turn: a bug of ours leaves through the one exit, then goes on",
     "agent/conversation_checks.py": "a rule that fails is reported; it never closes a session",
+    "agent/listener.py": "a listener of an author is foreign code; it never ends a turn",
     "session/request/validate.py": "a rule that fails: nothing is sent, and the error says so",
     "providers/connect.py": "an import begun early: `connect` meets its failure again, and tells",
     "agent/cancellation.py": "an exception in a caller stops its turn, and goes on after its end",
@@ -56,6 +61,12 @@ ANY_ALLOWED = (
     "history/field_types.py",
     "history/field_tables.py",
     "history/formats/pydantic_ai/field_table.py",
+    "guard/http_transports.py",
+    "guard/requests_adapter.py",
+    "guard/aiohttp_client.py",
+    "history/objects.py",
+    "ledger/langchain_agent.py",
+    "ledger/pydantic_ai_agent.py",
     "providers/pydantic_ai/messages.py",
     "testing/*",
     "typed_data.py",

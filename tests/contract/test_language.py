@@ -40,14 +40,28 @@ _FOUND = re.compile(rf"\b(?:{_PHRASES})\b", re.IGNORECASE)
 
 
 def written(module: Source) -> Iterator[tuple[int, str]]:
-    """Yield each docstring, text and comment of `module` with the line it begins at; line ends become spaces."""
+    """Yield each docstring, text and comment of `module` with the line it begins at; line ends become spaces.
+
+    The public names in `__all__` are no words.
+    """
+    names = {id(each) for node in module.tree.body for each in _exported(node)}
     for node in nodes(module.tree):
+        if id(node) in names:
+            continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, " ".join(node.value.split())
         elif isinstance(node, ast.JoinedStr):
             parts = (str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
             yield node.lineno, " ".join("".join(parts).split())
     yield from comments(module)
+
+
+def _exported(node: ast.stmt) -> Iterator[ast.AST]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            yield from ast.walk(node)
+        case _:
+            pass
 
 
 def explained(module: Source) -> Iterator[tuple[int, str]]:

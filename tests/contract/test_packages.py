@@ -22,8 +22,10 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "system",
         "tools.approval.command_parts",
         "tools.tool",
+        "tools.process.process_table",
     ),
     "history": ("history",),
+    "ledger": ("ledger", "guard"),
     "shell": (
         "tools.approval",
         "tools.truncation",
@@ -47,6 +49,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "config",
         "providers",
         "agent",
+        "undo",
         "host",
     ),
     "testing": ("testing",),

@@ -54,7 +54,7 @@ async def main(folder: Path, model: str, prompt: str) -> None:
         schemas = tuple(tool.schema for tool in toolbox.tools.values())
         opened = SessionOpened(session="own", cwd=".", model=model, system=SYSTEM, tools=schemas, version="0")
         store.append([opened], expected=0)
-    agent = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit)
+    agent = Agent(store=store, toolbox=toolbox, connect=connected, mode="yolo", emit=emit, ends_with_listener=True)
     await agent.run(prompt)
     await agent.close()
     print_line(agent.conversation.answer)

@@ -47,22 +47,22 @@ BEATS = "n=$(wc -l < beat); for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done; [ $(
 def test_a_background_task_lasts_as_long_as_the_daemon(one_world: World, permission: tuple[str, ...]) -> None:
     one_world.script(
         [Call("bash", {"command": daemon(one_world), "background": True})],
-        [Call("task", {"id": "t6", "wait_seconds": 2})],
+        [Call("task", {"id": "t7", "wait_seconds": 2})],
         [Call("bash", {"command": BEATS})],
-        [Call("task", {"id": "t6"})],
-        [Call("stop_task", {"id": "t6"})],
+        [Call("task", {"id": "t7"})],
+        [Call("stop_task", {"id": "t7"})],
         [Call("bash", {"command": f"{BEATS} || echo it is over"})],
         [Say("Done.")],
     )
     ran = one_world.run("-m", one_world.model, "-p", "start it", *permission)
     assert ran.code == 0, ran.err
     texts = [entry.text for entry in one_world.entries() if isinstance(entry, CallEnded)]
-    assert texts[0].startswith("Runs as background task t6.")
-    assert "Task t6 runs, since" in texts[1]
+    assert texts[0].startswith("Runs as background task t7.")
+    assert "Task t7 runs, since" in texts[1]
     assert "The command itself has ended (exit code 0)." in texts[1]
     assert "still running" in texts[1]
     assert "it beats" in texts[2]
-    assert "Task t6 runs, since" in texts[3]
+    assert "Task t7 runs, since" in texts[3]
     assert "it is over" in texts[5]
     (end,) = [entry for entry in one_world.entries() if isinstance(entry, TaskEnded)]
     assert (end.outcome, end.text.splitlines()[0]) == ("interrupted", "It was stopped by stop_task.")

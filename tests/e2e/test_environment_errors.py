@@ -16,6 +16,7 @@ import pytest
 from launching import World
 
 from holdfast.testing.script import Fail, Say
+from process_leaks import linux_only
 from skips import needs
 from socks_server import socks_proxy
 from tiers import sampled
@@ -128,6 +129,21 @@ def test_a_disk_that_cannot_be_written(one_world: World, command: tuple[str, ...
     said = ran.stdout + ran.stderr
     assert not [word for word in NO_BUG if word in said], said
     if command[0] == "-p":
-        assert "Read-only file system. Make its folder writable, or set HOLDFAST_HOME to a folder that is." in said
+        assert "Read-only file system. Nothing was done." in said
+        assert "Make its folder writable, or set HOLDFAST_HOME to a folder that is." in said
     elif command[0] in ("doctor", "demo"):
         assert "Set TMPDIR to one." in said
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("home", "why"), [("/proc/no", "No such file or directory"), ("/sys/no", "Operation not permitted")]
+)
+def test_a_home_that_cannot_be_made_is_said_to_be_that(one_world: World, home: str, why: str) -> None:
+    """The disk is not at fault, and no journal is at risk: there is none yet."""
+    one_world.one_past = False
+    ran = one_world.run("-p", "hi", "-m", one_world.model, environ=one_world.environ(HOLDFAST_HOME=home))
+    assert ran.code == 1
+    assert f"No session can be stored in '{home}/sessions': {why}. Nothing was done." in ran.err
+    assert "set HOLDFAST_HOME to a folder that is." in ran.err
+    assert "Check the disk" not in ran.err

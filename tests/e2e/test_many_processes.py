@@ -8,13 +8,16 @@ import sys
 import time
 from itertools import pairwise
 
+import pytest
 from launching import MODELS, PRODUCT, Block, World, bash, blocks, messages
 from test_terminal import screen
 
-from holdfast.session.journal.entries import ModelChanged, PromptAccepted, SessionOpened
+from holdfast.session.journal.entries import CallStarted, ModelChanged, ProcessStarted, PromptAccepted, SessionOpened
 from holdfast.session.model_notices import CLAUSES
 from holdfast.testing.script import Call, Fail, Hold, Say, Think
+from holdfast.tools.process.process_table import below, by_parent, living
 from polling import eventually, slowness
+from skips import needs
 
 WHOLE = (Say("Whole again."),)
 TELLS_IMPORTS = f"""
@@ -43,6 +46,39 @@ def test_a_second_process_reports_which_one_holds_the_session(one_world: World) 
     world.provider.release("busy")
     assert first.wait().out == "First.\n"
     assert [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["the first prompt"]
+
+
+@needs("bubblewrap")
+@pytest.mark.parametrize("mode", ["ask", "accept-edits"])
+def test_a_session_whose_command_runs_behind_a_wall_is_refused_to_a_second_process(one_world: World, mode: str) -> None:
+    """The second one neither ends the command nor starts its own, and says the true reason, however it is asked."""
+    world = one_world
+    world.one_past = False
+    world.script([bash("echo begun; sleep 300 & wait; cat a.txt")])
+    first = world.start("-m", world.model, "--permission-mode", mode, "-p", "the first prompt")
+    eventually(lambda: bool(world.sessions) and any(isinstance(each, ProcessStarted) for each in world.entries()))
+    (started,) = (entry for entry in world.entries() if isinstance(entry, CallStarted))
+    assert started.confined == "read"
+    before = world.entries()
+    eventually(lambda: descendants(first.pid) >= 5)  # supervisor, watchdog, bubblewrap, the shell, and sleep
+    alive = descendants(first.pid)
+    for words in (("-c",), ("-r", world.session.name), ("-r", world.session.name, "--sandbox", "require")):
+        second = world.run(*words, "-p", "me too")
+        assert second.code == 2
+        assert f"Session {world.session.name!r} is already open in another process (pid {first.pid} on " in second.err
+        assert "bug" not in second.err
+    assert world.entries() == before
+    assert descendants(first.pid) == alive
+    first.send(signal.SIGINT)
+    assert first.wait().code == 130
+    world.script((Say("Mine now."),))
+    third = world.run("-c", "-p", "now me")
+    assert (third.code, third.out) == (0, "Mine now.\n")
+
+
+def descendants(pid: int) -> int:
+    """Return how many processes live below this one."""
+    return len(below(pid, by_parent(living())))
 
 
 def test_continue_takes_the_newest_session_that_is_free(one_world: World) -> None:

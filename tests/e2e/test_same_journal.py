@@ -1,18 +1,28 @@
-"""One scenario in an editor and in the plain mode leaves the same journal."""
+"""One scenario in an editor, in the plain mode and on the screen leaves the same journal."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import msgspec
 from editor_client import Editor
 from launching import World, bash
+from terminal import Key
 from test_plain import PlainTerminal
+from test_terminal import screen
 
-from holdfast.session.journal.entries import Entry, ResponseCheckpoint, ShellEnded, Titled, TurnEnded
+from holdfast.session.journal.entries import (
+    Entry,
+    ModelSettingsChanged,
+    ResponseCheckpoint,
+    ShellEnded,
+    Titled,
+    TurnEnded,
+)
 from holdfast.testing.script import Hold, Say
 from polling import eventually
 from process_leaks import linux_only
@@ -63,9 +73,7 @@ def in_editor(world: World) -> None:
 
 
 def in_plain_mode(world: World) -> None:
-    def after(number: int, kind: type) -> Callable[[], bool]:
-        return lambda: sum(isinstance(entry, kind) for entry in journal(world)) == number
-
+    after = partial(journalled, world)
     with PlainTerminal(world, "--plain", "-m", world.model) as terminal:
         terminal.wait_text("Plain mode")
         terminal.type(STEPS[0])
@@ -94,6 +102,41 @@ def in_plain_mode(world: World) -> None:
         assert terminal.wait() == 0
 
 
+def on_the_screen(world: World) -> None:
+    after = partial(journalled, world)
+    with screen(world, "-m", world.model) as terminal:
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.line(STEPS[0])
+        eventually(after(1, TurnEnded))
+        terminal.line(STEPS[1])
+        eventually(after(1, Titled))
+        terminal.line(STEPS[2])
+        terminal.wait_text(r"Run this command\?(.|\n)*made\.txt(.|\n)*1  Allow once")
+        terminal.send("y")
+        terminal.wait_text(r"Run this command\?(.|\n)*rm -rf precious(.|\n)*1  Allow once")
+        terminal.send("n")
+        terminal.wait_text("Tell the model why")
+        terminal.send(Key.ENTER)
+        eventually(after(2, TurnEnded))
+        terminal.wait_absent("esc to interrupt")
+        terminal.line(STEPS[3])
+        eventually(after(1, ShellEnded))
+        terminal.line(STEPS[4])
+        eventually(after(1, ModelSettingsChanged))
+        terminal.line(STEPS[5])
+        terminal.wait_text("half of it")
+        terminal.send(Key.ESC)
+        eventually(after(3, TurnEnded))
+        terminal.wait_absent("esc to interrupt")
+        terminal.send(Key.CTRL_D)
+        assert terminal.wait() == 0
+
+
+def journalled(world: World, number: int, kind: type) -> Callable[[], bool]:
+    """Return a function that tells whether so many entries of a kind are in the journal."""
+    return lambda: sum(isinstance(entry, kind) for entry in journal(world)) == number
+
+
 def journal(world: World) -> list[Entry]:
     """Return the journal of the only session, [] as long as there is none."""
     return world.entries() if world.sessions else []
@@ -120,11 +163,11 @@ def compared(entries: list[Entry]) -> list[object]:
     return [without(msgspec.to_builtins(each)) for each in entries if not isinstance(each, ResponseCheckpoint)]
 
 
-def test_an_editor_and_the_plain_mode_leave_the_same_journal(one_world: World, tmp_path: Path) -> None:
+def test_an_editor_the_plain_mode_and_the_screen_leave_the_same_journal(one_world: World, tmp_path: Path) -> None:
     world = one_world
-    world.one_past = False  # two sessions
+    world.one_past = False  # three sessions
     journals: list[list[object]] = []
-    for play in (in_editor, in_plain_mode):
+    for play in (in_editor, in_plain_mode, on_the_screen):
         replies(world)
         play(world)
         (session,) = world.sessions
@@ -132,3 +175,4 @@ def test_an_editor_and_the_plain_mode_leave_the_same_journal(one_world: World, t
         session.rename(tmp_path / play.__name__)
         (world.folder / "made.txt").unlink()
     assert journals[0] == journals[1]
+    assert journals[0] == journals[2]

@@ -6,12 +6,15 @@ is moved works in one of its two folders, and the list says in which.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import holdfast
 from holdfast.agent.sessions import create, fork, resume
 from holdfast.errors import HoldfastError
 from holdfast.providers.registry import PROVIDERS
@@ -23,11 +26,14 @@ from holdfast.ui.commands import sessions
 from holdfast.ui.commands.doctor import probes
 
 _MOVED = "a session is moved"
-BEGINNINGS = ("a session is created", "a session is imported", "a session is copied", _MOVED)
+_PROGRAMS = "a program opens a session in its own folder"
+_USERS = "a program opens one of the user's sessions"
+BEGINNINGS = ("a session is created", "a session is imported", "a session is copied", _MOVED, _PROGRAMS, _USERS)
 
 _OF_ANOTHER = ("a session is copied", _MOVED)
 
 _MODEL = "openai-chat:m"
+_OPENAI = "openai:gpt-5.5"
 _ORIGINAL = "original"
 _LARGE = "word " * (BLOB_LIMIT // 4)
 
@@ -72,6 +78,10 @@ def begin(name: str, root: Path, report: Callable[..., None]) -> None:
                 command = ["move", _ORIGINAL, str(root / "elsewhere")]
                 sessions.main(command, environ=environ(root), stdout=output, stderr=output)
                 report("acked", output.getvalue().partition("Session ")[2].partition(" ")[0])
+            case "a program opens a session in its own folder":
+                report("acked", _opened_by_program(root, session=root / "mine"))
+            case "a program opens one of the user's sessions":
+                report("acked", _opened_by_program(root, session=None))
             case _:
                 session = fork(catalog, catalog.find(_ORIGINAL))
                 session.store.close()
@@ -80,9 +90,39 @@ def begin(name: str, root: Path, report: Callable[..., None]) -> None:
         report("failed", str(error))
 
 
+def _opened_by_program(root: Path, *, session: Path | None) -> str:
+    """Open a session as a program does, close it, and return its id."""
+
+    async def opened() -> str:
+        async with holdfast.open_session(_OPENAI, session=session, cwd=root / "work") as running:
+            return running.id
+
+    os.environ.update(environ(root), OPENAI_API_KEY="test-key")
+    return asyncio.run(opened())
+
+
+def _program_wrong(root: Path, *, acked: bool) -> list[str]:
+    """Return what is wrong with the session in the folder of a program, which opens it twice more."""
+    folder = root / "mine"
+    if acked and not read_copy(folder).records:
+        return ["it was opened and has no entry"]
+    for _ in range(2):
+        try:
+            _opened_by_program(root, session=folder)
+        except HoldfastError as error:
+            return [f"the next one fails: {error}"]
+    reading = read_copy(folder)
+    firsts = [each.entry for each in reading.records if isinstance(each.entry, SessionOpened)]
+    wrong = [] if len(firsts) == len(reading.records) == 1 else [f"it has {len(reading.records)} entries"]
+    return wrong + [f"it has the damage {finding.what}" for finding in reading.findings]
+
+
 def judge(name: str, root: Path, lines: tuple[str, ...]) -> list[str]:
     """Return what is wrong with what a run left."""
     words = [json.loads(line) for line in lines]
+    if name == _PROGRAMS:
+        wrong = [f"it said {word}" for word in words if word[0] not in ("acked", "failed")]
+        return wrong + _program_wrong(root, acked=["acked", "mine"] in words)
     acked = [session for word, session in words if word == "acked"]
     wrong = [f"it said {word}" for word in words if word[0] not in ("acked", "failed")]
     out = io.StringIO()

@@ -120,6 +120,7 @@ class Play:
             connect=self.connect,
             mode=self.scenario.mode,
             emit=self.witness.told,
+            ends_with_listener=True,
             ask=self.users[-1] if self.users else None,
             on_approval=self.scenario.on_approval,
             limits=self.limits,

@@ -86,7 +86,13 @@ class Visit:
         )
         self.store.append([opened], expected=0)
         self.agent = Agent(
-            store=self.store, toolbox=box, connect=self._connect, mode="yolo", emit=self._heard, limits=self.limits
+            store=self.store,
+            toolbox=box,
+            connect=self._connect,
+            mode="yolo",
+            emit=self._heard,
+            ends_with_listener=True,
+            limits=self.limits,
         )
 
     def _heard(self, event: Event) -> None:

@@ -74,7 +74,15 @@ async def main():
         return model
     store = Still.open(folder)
     toolbox = FunctionToolbox((FunctionTool("look", "read", look),), servers=servers)
-    agent = Agent(store=store, toolbox=toolbox, connect=connect, mode="yolo", emit=emit, limits=Limits())
+    agent = Agent(
+        store=store,
+        toolbox=toolbox,
+        connect=connect,
+        mode="yolo",
+        emit=emit,
+        ends_with_listener=True,
+        limits=Limits(),
+    )
     await agent.run("go")
 
 asyncio.run(main())

@@ -92,7 +92,15 @@ class Driving:
             held_session.store.append([opened], expected=0)
 
         def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
-            return Agent(store=held_session.store, toolbox=toolbox, connect=connect, mode=self.mode, emit=emit, ask=ask)
+            return Agent(
+                store=held_session.store,
+                toolbox=toolbox,
+                connect=connect,
+                mode=self.mode,
+                emit=emit,
+                ends_with_listener=True,
+                ask=ask,
+            )
 
         hosted = HostedSession(
             id=held_session.id, cwd=Path("/"), toolbox=FakeServers(), reading=held_session.store.read()

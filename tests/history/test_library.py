@@ -414,5 +414,5 @@ def test_importing_it_imports_no_model_and_no_format() -> None:
     script = "import sys, holdfast.history; print('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=HANGS)
     loaded = done.stdout.split()
-    assert "holdfast.history.rules" in loaded
+    assert "holdfast.history.repair" in loaded
     assert not {"pydantic_ai", "pydantic", "holdfast.history.formats.openai_chat"} & set(loaded)

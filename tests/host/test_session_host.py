@@ -155,7 +155,7 @@ async def test_a_stop_ends_the_wait_for_a_server_and_the_text_returns() -> None:
     assert rig.client.of(h.Busy, h.Idle) == []
     before = rig.host.submit(c.Prompt("/mcp__fake__again"))
     rig.host.submit(c.Stop())
-    with pytest.raises(UsageError, match="before its server was asked"):
+    with pytest.raises(UsageError, match="before its text was made"):
         await before.accepted
     assert rig.servers.waiting == 1
     await rig.host.close()
@@ -194,6 +194,19 @@ async def test_what_a_stopped_turn_did_not_reach(surface: Surface, sent: list[st
     assert len(still_queued) == (2 if surface == "plain" else 0)
     order = kinds(rig, h.Returned, h.Idle)
     assert order == [*(["Returned"] if returned else []), "Idle"]
+    await rig.host.close()
+
+
+async def test_messages_stay_queued_for_a_user_who_leaves() -> None:
+    rig = HostRig(ScriptedModel([[Hold("never")]]), rules=RULES_OF["screen"])
+    turn = rig.host.submit(c.Prompt("first"))
+    await reached(rig, e.RequestStarted)
+    await rig.host.submit(c.Prompt("for later", "later")).accepted
+    rig.host.keep_messages()
+    rig.host.submit(c.Stop("signal"))
+    await turn.ended
+    assert [each.message.text for each in rig.host.agent.conversation.queued] == ["for later"]
+    assert rig.client.of(h.Returned) == []
     await rig.host.close()
 
 
@@ -385,9 +398,9 @@ async def test_a_task_that_ends_during_the_last_answer_begins_a_turn_behind_it(*
 async def test_an_internal_error_is_sent_and_raised_to_the_client_that_waits() -> None:
     rig = HostRig(ScriptedModel(), servers=FakeServers(fault=ZeroDivisionError("hi")))
     with pytest.raises(ZeroDivisionError):
-        await rig.host.submit(c.Prompt("hi")).ended
+        await rig.host.submit(c.Prompt("/mcp__fake__hi")).ended
     (refused,) = [each for each in rig.client.events if isinstance(each, h.Refused)]
-    assert (refused.fault, refused.text) == ("bug", "hi")
+    assert (refused.fault, refused.text) == ("bug", "/mcp__fake__hi")
     await rig.host.close()
 
 

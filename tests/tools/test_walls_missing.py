@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     for name in ("ws", "own", "outside"):
         (tmp_path / name).mkdir()
     (tmp_path / "ws/a.txt").write_text("one\n")
-    (tmp_path / "outside/secret.txt").write_text(f"{walls.SECRET}\n")
+    (tmp_path / "outside/plain.txt").write_text(f"{walls.SECRET}\n")
     return tmp_path
 
 
@@ -71,7 +71,7 @@ def test_with_landlock_alone_what_only_reads_is_confined_and_what_a_rule_allows_
 
 
 def test_with_landlock_alone_a_command_that_the_user_allowed_runs_as_it_is(folder: Path) -> None:
-    request = Request(folder=str(folder), mode="ask", commands=["cat ../outside/secret.txt; touch d"], answer=True)
+    request = Request(folder=str(folder), mode="ask", commands=["cat ../outside/plain.txt; touch d"], answer=True)
     (fate,) = fates(folder, request, landlock=True)
     assert (fate.outcome, fate.confined) == ("ok", "")
     assert fate.asked
@@ -108,7 +108,7 @@ def test_secrets_beside_too_many_files_make_a_command_ask_with_landlock_alone(fo
 
 
 def test_with_no_wall_only_what_is_proven_to_read_runs_unasked_and_the_first_question_says_why(folder: Path) -> None:
-    commands = ["cat a.txt", "cat ../outside/secret.txt", "echo x > b.txt", "python3 x.py", "touch c.txt"]
+    commands = ["cat a.txt", "cat ../outside/plain.txt", "echo x > b.txt", "python3 x.py", "touch c.txt"]
     request = Request(folder=str(folder), mode="accept-edits", commands=commands, allow=["Bash(touch *)"])
     read, outside, written, program, touched = fates(folder, request, landlock=False)
     assert (read.outcome, read.confined, read.asked) == ("ok", "", "")
@@ -186,7 +186,7 @@ def test_root_in_a_closed_folder_of_another_user_reads_by_landlock(folder: Path)
     for path in (folder / "ws", folder / "ws/a.txt"):
         os.chown(path, walls.NOBODY, walls.NOBODY)
         path.chmod(0o700 if path.is_dir() else 0o600)
-    commands = ["cat a.txt", "cat ../outside/secret.txt > c.txt", "touch d.txt"]
+    commands = ["cat a.txt", "cat ../outside/plain.txt > c.txt", "touch d.txt"]
     request = Request(folder=str(folder), mode="ask", commands=commands, allow=["Bash(touch *)"])
     read, written, touched = session(request, [], {**os.environ, "PYTHONPATH": PATHS})
     assert (read.outcome, read.confined, read.asked) == ("ok", "read", "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import (
@@ -46,12 +47,18 @@ from holdfast.providers.registry import PROVIDERS, Providers
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
-from holdfast.session.journal.store import Reading, Store
+from holdfast.session.journal.store import FoldStore, Reading, Store
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
+
+if TYPE_CHECKING:
+    from holdfast.agent.background_verification import BackgroundVerification
+
+T = TypeVar("T")
 
 
 class Agent:
@@ -60,12 +67,14 @@ class Agent:
     It has the `journal`, its `recovery`, the `permissions` of its calls, and the running `turn`, None between turns.
 
     `connect` returns the model for a PROVIDER:MODEL name and is called after the prompt is journalled. `emit` must not
-    block or raise. Without `ask`, a call that needs approval ends the turn; with `on_approval="deny"` it is denied and
-    the turn continues. `offered` says which answers a question may offer, `project` has the patterns that run unasked.
-    `context` configures pruning and compaction. `debug` checks the conversation after every step. `log` records events.
-    `providers` selects the current model's validation profile, `defaults` returns a model's default settings. A
-    turn whose model does not answer continues with the model `fallback`. `reading` is the store's content, if known.
-    `seam` is what takes part in turns besides the agent's own parts.
+    block. If it raises, the event loop's exception handler gets the first exception and the turn goes on; with
+    `ends_with_listener`, for a program that is nothing without its screen, `run` raises it. Without `ask`, a call that
+    needs approval ends the turn; with `on_approval="deny"` it is denied and the turn continues. `offered` says which
+    answers a question may offer, `project` has the patterns that run unasked. `context` configures pruning and
+    compaction. `debug` checks the conversation after every step. `log` records events. `providers` selects the current
+    model's validation profile, `defaults` returns a model's default settings. A turn whose model does not answer
+    continues with the model `fallback`. `reading` is the store's content, if known. `seam` is what takes part in turns
+    besides the agent's own parts.
 
     Laws (`tests/agent/test_agent_laws.py`): whatever ends a turn, no call is left open and the next prompt works.
     """
@@ -92,7 +101,12 @@ class Agent:
         defaults: Callable[[str], ModelSettings] = lambda _: NO_SETTINGS,
         fallback: str = "",
         seam: Seam = NO_SEAM,
+        ends_with_listener: bool = False,
     ) -> None:
+        if not ends_with_listener:
+            from holdfast.agent.listener import heard_by  # a program of holdfast never needs it
+
+            emit = heard_by(emit)
         if log is not None:
             connect, emit = log.wrap_connect(connect), log.wrap_emit(emit)
         emit = (budget := Budget(None if limits is None else limits.max_cost)).wrap_emit(emit)
@@ -103,8 +117,19 @@ class Agent:
             reading,
             checks=checks,
             emit=emit,
-            reread=lambda again: self.recovery.load(again),  # noqa: PLW0108 - there is no recovery yet
+            reread=self._reread,
         )
+        self.verification: BackgroundVerification | None = None
+        """The verification of what a checkpoint stood for, None if every entry was read."""
+        if isinstance(reading, ResumedReading) and isinstance(store, FoldStore):
+            from holdfast.agent.background_verification import BackgroundVerification
+
+            self.verification = BackgroundVerification(
+                store,
+                reading,
+                checkpoints=self.journal.checkpoints,
+                report=lambda found: self.recovery.add_damage(found),  # noqa: PLW0108 - there is no recovery yet
+            )
         self._store = store
         self._toolbox = toolbox
         self._emit = emit
@@ -121,6 +146,7 @@ class Agent:
             toolbox=toolbox,
             drift=drift,
             steps=self._steps,
+            looks=seam.look,
             checks=checks,
             detached=self._detached,
         )
@@ -139,6 +165,7 @@ class Agent:
         self.permissions = Permissions(mode, self.journal, project=project, offered=offered)
         seam = Seam(
             before_call=(*seam.before_call, self.permissions.judge),
+            before_start=seam.before_start,
             after_call=(drift.servers_after_call, drift.folder_after_call, *seam.after_call),
             instructions=instructions,
             recovery=self._steps,
@@ -165,6 +192,10 @@ class Agent:
         )
         self.turn: Turn | None = None
         self._operation: Operation | None = None
+
+    def _reread(self, reading: Reading) -> None:
+        self.verification = None  # every entry was read
+        self.recovery.load(reading)
 
     @property
     def mode(self) -> Mode:
@@ -212,7 +243,7 @@ class Agent:
             )
         with self._begin_operation() as operation:
             found = await self.recovery.inspect(operation.stop)
-            self.recovery.recover(found.processes)
+            self.recovery.recover(found.processes, observations=found.observations)
             turn = self.conversation.turns + 1
             text, typed = valid_unicode(prompt), valid_unicode(typed)
             accepted = e.PromptAccepted(
@@ -230,7 +261,7 @@ class Agent:
         with self._begin_operation() as operation:
             resuming = self._context.ask is not None and self.recovery.can_resume
             found = await self.recovery.inspect(operation.stop, files=resuming)
-            self.recovery.recover(found.processes, resuming=resuming)
+            self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
             self.journal.append(*found.files)
             if resuming:
                 return await self._begin(operation, found.raised)
@@ -248,7 +279,7 @@ class Agent:
 
     async def _recover(self, operation: Operation, *, resuming: bool = False) -> None:
         found = await self.recovery.inspect(operation.stop, files=False)
-        self.recovery.recover(found.processes, resuming=resuming)
+        self.recovery.recover(found.processes, observations=found.observations, resuming=resuming)
         if found.raised is not None:
             raise found.raised
 
@@ -332,6 +363,15 @@ class Agent:
             self.journal.append(entry)
             return text
 
+    async def exclusively(self, act: Callable[[], Awaitable[T]]) -> T:
+        """Do something between turns that nothing may run beside, behind recovery; return what it returns.
+
+        Raises `UsageError` while a turn runs.
+        """
+        with self._begin_operation() as operation:
+            await self._recover(operation)
+            return await act()
+
     async def compact(self, wish: str = "") -> e.Compacted | None:
         """Summarize the older part of the conversation and return the entry, None after a stop.
 
@@ -378,6 +418,8 @@ class Agent:
         try:
             if self._operation is not None:
                 await self._operation.over.wait()
+            if self.verification is not None:
+                await self.verification.end()
             await asyncio.gather(*(step.end(limits.stop_grace) for step in self._steps))
             await self._connection.drop()
             await self._toolbox.close()
@@ -421,6 +463,8 @@ class Agent:
         """Run the turn, then one for each message that waited for its end. Each prompt is journalled first."""
         try:
             while True:
+                if self.verification is not None:
+                    self.verification.begin()
                 ended = await turn.run()
                 if turn.stop.stopped_twice or next_prompt(self.conversation) is None:
                     return ended
@@ -432,11 +476,14 @@ class Agent:
                 if prompt is None or turn.stop.cause is not None:  # a stop holds back queued messages too
                     return ended
                 try:
-                    self.journal.append(*found.files, *found.tools, *back_to_chosen(self.conversation), prompt)
+                    self.journal.append(
+                        *found.observations, *found.files, *found.tools, *back_to_chosen(self.conversation), prompt
+                    )
                 except StateError as failed:
                     self.journal.not_recorded(failed)  # the message stays queued
                     return ended
         finally:
+            self.journal.write_checkpoint()
             self._release(operation)  # in one step with the check above, so that no message can be queued in between
 
     def _settle_unstarted(self, operation: Operation, task: asyncio.Task[e.TurnEnded]) -> None:

@@ -26,13 +26,15 @@ from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.settle_tasks import last_of, settle_task, task_ended
 from holdfast.agent.seam import LeftBehind
 from holdfast.agent.stop_cause import StopCause
+from holdfast.agent.turn.calls.plan_run import run_plan
 from holdfast.errors import StateError, ToolFailed
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import CallEnded, ProcessStarted
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
+from holdfast.system.threads import described
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Outcome, ProcessId
-from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput, tool_output
+from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 
 MOST_TASKS = 8
 """How many tasks may run at once."""
@@ -246,7 +248,7 @@ class BackgroundTasks:
         del self._running[task_id]
         output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
         if not body.cancelled() and (error := body.exception()) is not None:
-            text = f"The command failed while it ran: {type(error).__name__}: {error}. Its effect is unknown."
+            text = f"The command failed while it ran: {described(error)}. Its effect is unknown."
             output = ToolOutput(text=str(error) if isinstance(error, ToolFailed) else text, ok=False)
         elif not body.cancelled():
             output = body.result()
@@ -255,7 +257,7 @@ class BackgroundTasks:
         stopped = f"It was stopped{by}.\n" if by else ""
         text = stopped + last_of(valid_unicode(output.text))
         seconds = round(asyncio.get_running_loop().time() - task.since, 3)
-        ended = task_ended(task.started, outcome, text, seconds)
+        ended = task_ended(task.started, outcome, text, seconds, program=self._journal.fold.program)
         self._outputs[task_id] = task.output, task.output_file
         try:
             self._journal.append(ended)
@@ -307,7 +309,7 @@ class BackgroundTasks:
                 ends.append(known)
                 continue
             traces = self._toolbox.traces(started.spool, began.get(started.id, 0.0)) if started.spool else None
-            ends.append(settle_task(started, StopCause("crash", running), traces))
+            ends.append(settle_task(started, StopCause("crash", running), traces, program=conversation.program))
         return tuple(ends)
 
     # --- for the task tools -----------------------------------------------------------------------------------------
@@ -368,7 +370,7 @@ def unsent_task_ends(conversation: Conversation) -> tuple[TaskEndSent, ...]:
 
 
 async def _body(plan: Plan, context: ToolContext) -> ToolOutput:
-    return tool_output(await plan.run(context))
+    return await run_plan(plan, context)
 
 
 def _printed(output: str) -> str:

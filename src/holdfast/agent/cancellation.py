@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import ApprovalUnavailable, InvalidRequest, ProviderFailed, StateError, UsageError
+from holdfast.text import error_text, text_of
 
 T = TypeVar("T")
 
@@ -140,7 +141,7 @@ class DetachedTasks:
 
 def stop_cause_of(error: BaseException) -> StopCause:
     """Return the stop cause for an exception. An unknown exception is a bug in holdfast."""
-    message = str(error)
+    message = text_of(error)
     match error:
         case ApprovalUnavailable():
             stop_cause = StopCause("approval", message)
@@ -157,5 +158,5 @@ def stop_cause_of(error: BaseException) -> StopCause:
         case InvalidRequest():
             stop_cause = StopCause("bug", message)
         case _:
-            stop_cause = StopCause("bug", f"{type(error).__name__}: {message}")
+            stop_cause = StopCause("bug", error_text(error))
     return stop_cause

@@ -56,9 +56,18 @@ class Checks:
         """Remember findings that are in the journal."""
         self._journalled.update(findings)
 
+    @property
+    def journalled(self) -> tuple[str, ...]:
+        """Return the findings that are in the journal."""
+        return tuple(sorted(self._journalled))
+
     def new_findings(self, conversation: Conversation) -> tuple[str, ...]:
         """Return new findings: what the provider would reject if the conversation were sent with the next prompt."""
         return _new_ones(self._journalled, self._found(conversation))
+
+    def not_journalled(self, findings: Iterable[str]) -> tuple[str, ...]:
+        """Return the findings that are not in the journal."""
+        return _new_ones(self._journalled, findings)
 
     def unreported_findings(self, repaired: Iterable[Violation]) -> tuple[str, ...]:
         """Return a finding for each of these violations that is not in the journal yet."""

@@ -32,7 +32,10 @@ def move_entry(reading: Reading, summary: SessionSummary, *, old: str) -> Moved 
     if valid_unicode(new) != new:
         raise UsageError(f"Session {summary.id!r} cannot be moved to {new!r}: its name is not valid UTF-8. Rename it.")
     _refuse_running_tasks(reading, summary.id)
-    return Moved(from_=old, to=new, by=summary.moved_by, note=model_notices.folder_moved_note(old, new))
+    program = fold(record.entry for record in reading.records).program
+    return Moved(
+        from_=old, to=new, by=summary.moved_by, note=model_notices.folder_moved_note(old, new, program=program)
+    )
 
 
 def moved_summary(summary: SessionSummary, to: Path, by: MovedBy) -> SessionSummary:

@@ -7,7 +7,7 @@ what a stop does and what a crash leaves, is in docs/explanation/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from holdfast.session.conversation.conversation import Conversation, Noted
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.tool_calls import ProcessId
+from holdfast.tool_calls import Confined, Image, ProcessId
 from holdfast.tools.approval.decision import Decision
 from holdfast.tools.tool import Instruction, Plan
 
@@ -56,22 +56,48 @@ class RecoveryStep(Protocol):
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
-    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another."""
+    """A call of the model with its plan. `tool` is the name that rules know, also if the model used another.
+
+    `confined` is the wall around an allowed command.
+    """
 
     call: CallPart
     plan: Plan
     tool: str
+    confined: Confined = ""
 
 
-BeforeCall = Callable[[PlannedCall], Decision | Awaitable[Decision]]
+class OtherArguments(msgspec.Struct, frozen=True):
+    """The call shall run with these `arguments`, JSON, instead; `changed_by` names the part that says so."""
+
+    arguments: str
+    changed_by: str
+
+
+CallJudgement = Decision | OtherArguments
+
+BeforeCall = Callable[[PlannedCall], CallJudgement | Awaitable[CallJudgement]]
 """`before_call`: judges a planned call, and may write what must be durable before `call-started`.
+
+With `OtherArguments` the call is planned again, and all steps are asked about that plan, the rules last again; what it
+runs with is in its `call-started`.
 
 `Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,
 then the first `Ask`.
 """
 
+BeforeStart = Callable[[PlannedCall], Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]] | None]
+"""`before_start`: keeps what must be durable before an allowed call starts; its entries are in one append with that."""
+
 AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
 """`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
+
+
+Seen = e.FilesMoved | e.RestoreEnded | e.Rewound
+"""What a `look` saw, or ended."""
+
+EffectLook = Callable[[], Awaitable[Sequence[Seen]]]
+"""`look`: looks, before recovery, at what calls without an outcome did, and ends what a kill left half done."""
 
 InstructionSource = Callable[[], Sequence[Instruction]]
 """`instructions`: returns the files that apply now. Called on a thread; never raises. The first with a path counts."""
@@ -101,20 +127,54 @@ class AfterTurn(Protocol):
         ...
 
 
+def prompt_after_turn(steps: Iterable[AfterTurn], conversation: Conversation) -> NextPrompt | None:
+    """Return what the first step of `after_turn` begins that is due and has something to begin."""
+    prompts = (step.next_prompt(conversation) for step in steps if step.due)
+    return next((prompt for prompt in prompts if prompt is not None), None)
+
+
+class Expanded(msgspec.Struct, frozen=True):
+    """What a prompt says in place of what was typed or sent: a text, and images before it."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+ExpandPrompt = Callable[[str], Awaitable[Expanded] | None]
+"""`expand_prompt`: makes the text of a prompt of what was typed or sent; None if it does not know the text.
+
+It is the only thing that is awaited before a prompt is journalled. The first that answers counts. It raises a
+`HoldfastError` if it cannot: then nothing is sent.
+"""
+
+EXPAND_PROMPT = 300.0
+"""Seconds for `expand_prompt`: a server may be downloaded first; then the prompt is refused."""
+
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""
 
+MOST_CALL_CHANGES = 3
+"""How often the steps may change one call; then it is denied."""
+
+BEFORE_START = 10.0
+"""Seconds for one `before_start`; then nothing is kept, and the call starts without it."""
+
 AFTER_CALL = 2.5
 """Seconds for one `after_call`; then it says nothing."""
+
+MOST_LOOK = 60.0
+"""Seconds for one `look`: a restore of many files is finished in it."""
 
 
 class Seam(msgspec.Struct, frozen=True, kw_only=True):
     """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything."""
 
     before_call: tuple[BeforeCall, ...] = ()
+    before_start: tuple[BeforeStart, ...] = ()
     after_call: tuple[AfterCall, ...] = ()
     instructions: tuple[InstructionSource, ...] = ()
     recovery: tuple[RecoveryStep, ...] = ()
+    look: tuple[EffectLook, ...] = ()
 
 
 NO_SEAM = Seam()

@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.session.journal import entries as e
+from holdfast.session.model_notices import HOLDFAST
 from holdfast.tool_calls import ToolSchema
 
 
 def failures(
-    reported: Mapping[str, str], now: Mapping[str, str], declared: Sequence[ToolSchema], *, noted: bool
+    reported: Mapping[str, str],
+    now: Mapping[str, str],
+    declared: Sequence[ToolSchema],
+    *,
+    noted: bool,
+    program: str = HOLDFAST,
 ) -> Iterator[e.ServerFailed]:
     """Yield an entry for each failed server that was not `reported` yet, `noted` for the model.
 
@@ -24,7 +30,7 @@ def failures(
         if reason and _cause(reported.get(server, "")) != _cause(reason):
             tools = tuple(each.name for each in declared if server_of(each.name, now) == server)
             yield e.ServerFailed(
-                server=server, reason=reason, tools=tools, note=_note(server, reason, tools) if noted else ""
+                server=server, reason=reason, tools=tools, note=_note(server, reason, tools, program) if noted else ""
             )
 
 
@@ -38,18 +44,18 @@ def recovered(reported: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
     return tuple(sorted(each for each in reported if now.get(each) == ""))
 
 
-def recovery_note(servers: Sequence[str]) -> str:
+def recovery_note(servers: Sequence[str], *, program: str = HOLDFAST) -> str:
     """Return the note for the model about servers that can be reached again."""
-    return f"[Note from holdfast: MCP servers that failed can be reached again: {', '.join(servers)}.]"
+    return f"[Note from {program}: MCP servers that failed can be reached again: {', '.join(servers)}.]"
 
 
-def _note(server: str, reason: str, tools: Sequence[str]) -> str:
+def _note(server: str, reason: str, tools: Sequence[str], program: str) -> str:
     why = " ".join(reason.split()).rstrip(".")
     lost = f"Its tools cannot be called now: {', '.join(tools)}." if tools else "Its tools are not available."
-    return f"[Note from holdfast: MCP server {server!r} failed: {why}. {lost}]"
+    return f"[Note from {program}: MCP server {server!r} failed: {why}. {lost}]"
 
 
-def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> str:
+def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema], *, program: str = HOLDFAST) -> str:
     """Return the note for the model about new, changed and removed tools, "" if there are none."""
     old, new = {each.name: each for each in before}, {each.name: each for each in after}
     parts = (
@@ -59,4 +65,4 @@ def change_note(before: Sequence[ToolSchema], after: Sequence[ToolSchema]) -> st
     )
     changes = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
     whose = "tools of MCP servers" if "mcp_" in changes else "tools"
-    return f"[Note from holdfast: the {whose} have changed. {changes[:1].upper()}{changes[1:]}.]" if changes else ""
+    return f"[Note from {program}: the {whose} have changed. {changes[:1].upper()}{changes[1:]}.]" if changes else ""

@@ -17,6 +17,7 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StorageFailed, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.conversation.fold import fold
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import Entry, ModelSettingsChanged, Moved, MovedBy, SessionOpened, ToolsChanged
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import Finding, Reading
@@ -121,24 +122,31 @@ def first_entry(
 
 
 def resume(
-    catalog: Catalog, summary: SessionSummary, *, tools: Callable[[], Container[str]] | None = None
+    catalog: Catalog,
+    summary: SessionSummary,
+    *,
+    tools: Callable[[], Container[str]] | None = None,
+    from_checkpoint: bool = False,
 ) -> OpenSession:
     """Return an existing session; raises `SessionBusy` if another process holds it.
 
     With `summary.moved_by`, it continues in the folder `summary.cwd`: the move is its next entry. If its first entry is
     lost, a new one is appended: directory and model come from the summary, the system prompt and the tools are today's:
     those that `tools` returns, or the default ones. A finding reports it.
+
+    With `from_checkpoint`, the journal is read from its last checkpoint on, if it has one.
     """
     folder = catalog.folder(summary.id)
-    store = SqliteStore.open(folder)
+    store, reading = _opened(folder, from_checkpoint=from_checkpoint and summary.moved_by is None)
     try:
-        reading = store.read()
+        if reading is None:
+            reading = store.read()
         first = _find_first(reading)
         if first is not None and (moved := _move(reading, summary)):
             store.append(moved, expected=store.length)
             reading = store.read()
         cwd = _existing_directory((session_folder(reading) if first else "") or _directory_of(summary), summary.id)
-        schemas = _declared_tools(reading, first.entry.tools) if first else ()
+        schemas = tools_declared_now(reading, first.entry.tools) if first else ()
         declared = {tool.name for tool in schemas} if first else tools() if tools is not None else None
         remote = tuple(tool for tool in schemas if not is_own(tool.name))
         toolbox = LocalToolbox(cwd, folder, declared=declared, remote=remote)
@@ -156,6 +164,26 @@ def resume(
     return OpenSession(id=summary.id, cwd=cwd, store=store, toolbox=toolbox, reading=reading)
 
 
+def _opened(folder: Path, *, from_checkpoint: bool) -> tuple[SqliteStore, Reading | None]:
+    """Return the store of an existing session, with what was read of it from its last checkpoint on, if it has one."""
+    if from_checkpoint:
+        from holdfast.agent.last_checkpoint import resumed_reading
+        from holdfast.session.conversation.checkpoint import fold_version
+
+        store = SqliteStore.open(folder, fold_version=fold_version())
+        if store.saved_fold is None:
+            return store, None
+        try:
+            if (resumed := resumed_reading(store)) is not None:
+                return store, resumed
+            store.drop_fold()
+        except BaseException:
+            store.close()
+            raise
+        store.close()  # it was opened without a look at every page
+    return SqliteStore.open(folder), None
+
+
 def session_folder(reading: Reading) -> str:
     """Return the folder that the session works in now, "" if the entry that names it is lost."""
     for record in reversed(reading.records):
@@ -164,7 +192,7 @@ def session_folder(reading: Reading) -> str:
                 return folder
             case _:
                 pass
-    return ""
+    return reading.opened.cwd if isinstance(reading, ResumedReading) and reading.opened is not None else ""
 
 
 def move_session(catalog: Catalog, summary: SessionSummary, to: Path, by: MovedBy) -> tuple[Moved, ...]:
@@ -209,13 +237,15 @@ class _First(msgspec.Struct, frozen=True):
 
 def _find_first(reading: Reading) -> _First | None:
     """Return the entry that names the session's directory and tools, None if it is lost."""
+    if isinstance(reading, ResumedReading) and reading.opened is not None:
+        return _First(1, reading.opened)
     for record in reading.records:
         if isinstance(record.entry, SessionOpened):
             return _First(record.seq, record.entry)
     return None
 
 
-def _declared_tools(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
+def tools_declared_now(reading: Reading, first: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
     """Return the tools that the session declares now."""
     changes = (record.entry.tools for record in reversed(reading.records) if isinstance(record.entry, ToolsChanged))
     return next(changes, first)
@@ -253,8 +283,8 @@ def _existing_directory(folder: str, session: str) -> Path:
 def settled(entries: tuple[Entry, ...], cause: StopCause) -> tuple[Entry, ...]:
     """Return the entries of a copy with an end for everything that is open in them: that runs elsewhere, or nowhere."""
     copied = fold(entries)
-    commands = (settle_command(shell.started, cause) for shell in copied.open_shells)
-    tasks = (settle_task(task.started, cause) for task in copied.open_tasks)
+    commands = (settle_command(shell.started, cause, program=copied.program) for shell in copied.open_shells)
+    tasks = (settle_task(task.started, cause, program=copied.program) for task in copied.open_tasks)
     return (*entries, *settle(copied, cause), *commands, *tasks)
 
 

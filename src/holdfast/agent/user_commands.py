@@ -101,7 +101,8 @@ class UserCommands:
         for started in (shell.started for shell in conversation.open_shells if shell.started.id not in self._running):
             since = began.get(started.id, 0.0)
             traces = self._toolbox.traces(started.spool, since) if started.spool is not None else None
-            ends.append(self._unwritten.get(started.id) or settle_command(started, StopCause("crash", running), traces))
+            cause, program = StopCause("crash", running), conversation.program
+            ends.append(self._unwritten.get(started.id) or settle_command(started, cause, traces, program=program))
         return tuple(ends)
 
     async def _run(self, started: ShellStarted, plan: Plan, stop: asyncio.Event) -> ShellEnded:

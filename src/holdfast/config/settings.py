@@ -149,7 +149,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     `title_model` writes the titles of sessions; with None the first prompts are the titles. `fallback_model` stands in,
     for one turn, for a `model` that does not answer. `on_approval` applies where no user can be asked. With `wake`,
-    a background task that ends by itself while nothing runs begins a turn. `edit_tool` is how a new session edits
+    a background task that ends by itself while nothing runs begins a turn. With `undo`, what files were before a call
+    is kept with the session. `edit_tool` is how a new session edits
     files: "auto" uses the way its model was trained on. `tools` are the only tools of new sessions, None for all that
     suit. `statusline` is a shell command whose first line of output
     replaces the facts in the status line. With `mouse`, the screen takes the mouse. With `show_thinking`, the
@@ -166,6 +167,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sandbox: SandboxMode = "auto"
     pid_namespace: bool = False
     wake: bool = False
+    undo: bool = True
     edit_tool: EditDialect = "auto"
     tools: tuple[str, ...] | None = None
     statusline: str | None = None

@@ -9,31 +9,21 @@ repaired = repair(messages, format="openai-chat", profile="mistral").messages
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
-
-import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.history import repair as _repair  # first: importing it later would put the module over the function
-from holdfast.history import rules as _rules
-from holdfast.history.document import expect_data, messages_in, too_deep
-from holdfast.history.formats import find_format
-from holdfast.history.formats.format import Format, RequestFacts, as_object, project_messages, spliced
-from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
-from holdfast.history.formats.strings import invalid_strings
-from holdfast.history.pairing import pair
-from holdfast.history.profiles import find_profile, without_rules_of_others
-from holdfast.history.request import Request, checked_request, with_request
-from holdfast.history.rules import Violation
-from holdfast.history.rules.profile import Profile
-from holdfast.history.shape import NO_RESULT, Path, Shape, position
+from holdfast.history.repair_result import Repair
+from holdfast.history.shape import NO_RESULT
 
-if TYPE_CHECKING:  # the modules of repair are imported once something needs repair
-    from holdfast.history.apply_edits import EditedMessages
-    from holdfast.history.edit_places import EditPlace
+del _repair
+
+if TYPE_CHECKING:  # the rules and all that reads documents are imported with the first document
     from holdfast.history.edits import Edit
+    from holdfast.history.repairs.known_results import Results
+    from holdfast.history.request import Request
+    from holdfast.history.rules import Violation
+    from holdfast.history.rules.profile import Profile
 
 __all__ = [
     "NO_RESULT",
@@ -47,134 +37,64 @@ __all__ = [
     "validate_message_invariants",
 ]
 
+_MODULES = {
+    "Edit": "holdfast.history.edits",
+    "Request": "holdfast.history.request",
+    "Violation": "holdfast.history.rules",
+}
+
 
 def __getattr__(name: str) -> object:
-    """Return `Edit`, whose module is imported with the other modules of repair."""
-    if name == "Edit":
-        from holdfast.history.edits import Edit
+    """Return a value whose module is imported when it is asked for."""
+    if name in _MODULES:
+        from importlib import import_module
 
-        return Edit
+        return vars(import_module(_MODULES[name]))[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-class Repair(msgspec.Struct, frozen=True):
-    """A repaired conversation. Without edits, `messages` and `document` are the very objects of the input.
-
-    `document` is the list of messages or the request body, like the input. `remaining` are the violations that no edit
-    repairs.
-    """
-
-    messages: list[object]
-    document: object
-    edits: tuple[Edit, ...]
-    remaining: tuple[Violation, ...]
 
 
 def check(
     messages: object,
     *,
-    format: str,  # noqa: A002 - the word of the glossary
+    format: str | None = None,  # noqa: A002 - the word of the glossary
     profile: str | None = None,
     hearsay: bool = False,
     **request: Unpack[Request],
 ) -> list[Violation]:
     """Return the violations that make the provider refuse the conversation, in order.
 
-    `messages` is a list of messages or a whole request body. Facts about the request that it lacks are passed as
+    `messages` is a list of messages or a whole request body, or the message objects of an SDK or a framework; without
+    `format`, the format is detected. Facts about the request that it lacks are passed as
     keywords (`Request`). With `hearsay`, rules known only by hearsay are included, as warnings. Raises `DamageError`
     for a conversation of another program or format, which would be taken for damaged messages.
     """
-    from holdfast.history.foreign import refuse_lookalike, refuse_other_format
+    from holdfast.history.judged_document import violations_of
 
-    try:
-        refuse_lookalike(messages)
-        conversation = _Conversation(messages, format, profile, request, hearsay=hearsay)
-        refuse_other_format(conversation.messages, conversation.form)
-        return list(
-            conversation.in_document(_rules.check_shape(conversation.shape, conversation.profile, hearsay=hearsay))
-        )
-    except RecursionError as error:
-        raise too_deep(messages) from error
+    return violations_of(messages, format, profile, request, hearsay=hearsay)
 
 
 def repair(
     messages: object,
     *,
-    format: str,  # noqa: A002 - the word of the glossary
+    format: str | None = None,  # noqa: A002 - the word of the glossary
     profile: str | Profile | None = None,
     frozen: int = 0,
+    results: Results | None = None,
     **request: Unpack[Request],
 ) -> Repair:
     """Return the conversation as the provider accepts it, and the edits that make it so.
 
     The first `frozen` messages were sent before and are never edited. Messages that no edit touches are the same
     objects in the result. `profile` is the name of a provider or a custom profile; `request` is as in `check`, and so
-    is what it raises.
+    is what it raises. `results` has the texts of results that are missing in the conversation, by the id of the call,
+    or returns those for a list of ids; an id that two calls have is left out. Objects of an SDK or a framework come
+    back as such objects.
     """
     if frozen < 0:
         raise UsageError(f"Argument 'frozen' is {frozen} (expected the number of messages that were sent, 0 or more).")
-    from holdfast.history.foreign import refuse_lookalike, refuse_other_format
+    from holdfast.history.judged_document import repaired_document
 
-    try:
-        refuse_lookalike(messages)
-        conversation = _Conversation(messages, format, profile, request)
-        if not frozen:  # what was sent is in this format
-            refuse_other_format(conversation.messages, conversation.form)
-        return _repaired(conversation, messages, frozen)
-    except RecursionError as error:
-        raise too_deep(messages) from error
-
-
-def _repaired(conversation: _Conversation, messages: object, frozen: int) -> Repair:
-    sent = conversation.sent_count(frozen)
-    inspection = _rules.inspect(conversation.shape, conversation.profile, frozen=sent)
-    edits = _repair.edits_for(inspection, frozen=sent)
-    remaining: tuple[Violation, ...] = ()
-    unsent = tuple(index for index in conversation.unsent if index >= frozen)
-    if not (edits or unsent):
-        remaining = conversation.in_document(
-            _rules.check_shape(conversation.shape, conversation.profile)
-            if sent
-            else _rules.violations_found(inspection)
-        )
-        if not remaining:
-            return Repair(conversation.messages, messages, (), remaining)
-    from holdfast.history.edits import DropField
-    from holdfast.history.repairs.limits import shorten_edits, with_shortened
-    from holdfast.history.repairs.new_ids import located
-    from holdfast.history.repairs.request import edits_of_request, repaired_request
-
-    new_messages = conversation.messages
-    document, result = messages, conversation
-    if edits or unsent:
-        edited = conversation.apply_edits(edits, frozen)
-        document = new_messages = edited.messages
-        if conversation.key is not None:
-            document = repaired_request(as_object(messages), edits, key=conversation.key, messages=new_messages)
-        if not conversation.is_valid_after(edited):
-            result = conversation.with_document(document)
-            remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
-    if cuts := tuple(shorten_edits(remaining, conversation.profile.texts, frozen=frozen)):
-        new_messages = with_shortened(new_messages, cuts)
-        body = as_object(document)
-        document = (
-            new_messages
-            if conversation.key is None
-            else repaired_request(body, (), key=conversation.key, messages=new_messages)
-        )
-        result = conversation.with_document(document)
-        remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
-    if conversation.key is not None and (more := tuple(edits_of_request(result.shape, remaining))):
-        document = repaired_request(as_object(document), more, key=conversation.key, messages=new_messages)
-        result = conversation.with_document(document)
-        remaining = result.in_document(_rules.check_shape(result.shape, conversation.profile))
-        edits = (*edits, *more)
-    if conversation.units is not None:
-        edits = (
-            *(located(edit, conversation.path_in_document, conversation.place_in_document) for edit in edits),
-            *(DropField((index,), "mistyped") for index in unsent),
-        )
-    return Repair(new_messages, document, (*edits, *cuts), remaining)
+    return repaired_document(messages, format, profile, request, frozen=frozen, results=results)
 
 
 def validate_message_invariants(
@@ -197,103 +117,6 @@ def find_dangling_tool_call_ids(
     Results are paired with earlier calls by position as well as by id: a second call with the same id is not answered
     by the result of the first.
     """
-    conversation = _Conversation(messages, format, None, {})
-    calls = (call for step in pair(conversation.shape).steps for call in step.calls if call.answer is None)
-    return [call.item.id or position(conversation.path_in_document(call.item.path)) for call in calls]
+    from holdfast.history.judged_document import dangling_calls
 
-
-class _Conversation:
-    """The caller's conversation, with its format, profile and shape."""
-
-    form: Format
-    profile: Profile
-    shape: Shape
-    units: Sequence[Unit] | None = None  # the messages as they are sent, if those differ from the document's
-    unsent: Mapping[int, object] = MappingProxyType(
-        {}
-    )  # by index, corrected versions of invalid messages that are not sent
-
-    def __init__(
-        self, document: object, form: str, profile: str | Profile | None, request: Request, *, hearsay: bool = False
-    ) -> None:
-        self.form = find_format(form)
-        self.profile = find_profile(profile or self.form.profile, form, default=self.form.profile)
-        found, self.key = messages_in(document, self.form)
-        self.messages = found if isinstance(found, list) else list(found)
-        expect_data(self.messages)
-        body = as_object(document)
-        request = checked_request(request, lambda tools: self.form.request_facts({"tools": tools}).tools or frozenset())
-        facts = self.form.request_facts(body) if self.key is not None else RequestFacts()
-        if facts.thinking is None and (model := facts.model or request.get("model")):
-            facts = msgspec.structs.replace(facts, thinking=self.form.request_facts({"model": model}).thinking)
-        self._request = request
-        self.facts = with_request(facts, request, makers=self.profile.makers)
-        self.profile = without_rules_of_others(self.profile, self.facts.model)
-        self.known = self.profile.known_fields(form, thinking=self.facts.thinking is True)
-        self._limits = self.profile.limits_to_check(hearsay=hearsay)
-        other_fields = {key: value for key, value in body.items() if key != self.key}
-        self.sent: Sequence[object] = self.messages
-        if isinstance(self.form, SplitFormat):
-            self.units = self.form.unfold(self.messages)
-            self.sent = [unit.raw for unit in self.units]
-            self.unsent = dict(self.form.unsent(self.messages, self.units))
-        self.shape = msgspec.structs.replace(
-            self._projected(self.sent), invalid_strings=tuple(invalid_strings(other_fields, ()))
-        )
-
-    def _projected(self, messages: Sequence[object], begin: int = 0) -> Shape:
-        return project_messages(self.form, messages, self.facts, known=self.known, limits=self._limits, begin=begin)
-
-    def with_document(self, document: object) -> _Conversation:
-        """Return the repaired document as a conversation with the same format, profile and request."""
-        return _Conversation(document, self.form.name, self.profile, self._request)
-
-    def path_in_document(self, path: Path) -> Path:
-        """Return the position in the document of a position among the sent messages."""
-        return path if self.units is None else document_path(path, self.units)
-
-    def place_in_document(self, place: EditPlace) -> EditPlace:
-        """Return the insertion place in the document for an insertion place among the sent messages."""
-        return place if self.units is None else document_place(place, self.units)
-
-    def in_document(self, violations: Iterable[Violation]) -> tuple[Violation, ...]:
-        """Return the violations with their positions in the document."""
-        if self.units is None:
-            return tuple(violations)
-        found = ((each, self.path_in_document(each.path)) for each in violations)
-        located = [
-            msgspec.structs.replace(each, path=path, message=path[0] if path and isinstance(path[0], int) else -1)
-            for each, path in found
-        ]
-        located += [_rules.unsent_violation(index) for index in self.unsent]
-        return tuple(sorted(located, key=lambda each: each.message) if self.unsent else located)
-
-    def apply_edits(self, edits: Sequence[Edit], frozen: int) -> EditedMessages:
-        """Return the messages with the edits applied, and with the unsent ones corrected."""
-        messages = list(self.messages)
-        for at, raw in self.unsent.items():
-            if at >= frozen:
-                messages[at] = raw
-        from holdfast.history.apply_edits import EditedMessages, apply
-
-        if not edits:
-            return EditedMessages(messages, None)
-        edited = apply(self.form, self.sent, self.shape, edits, known=self.known)
-        if self.units is None or not isinstance(self.form, SplitFormat):
-            return edited
-        return EditedMessages(self.form.fold(edited.messages, self.units, messages, frozen=frozen), None)
-
-    def is_valid_after(self, edited: EditedMessages) -> bool:
-        """Return whether the edited messages have no findings; False if only checking all of them could show it."""
-        if edited.sources is None:
-            return False
-        known = edited.known_projections(self.shape)
-        shape = spliced(self.form, edited.messages, known, shape=self.shape, project=self._projected)
-        if shape is None:
-            return False
-        enforced = self.profile.enforced(shape.grammar)
-        return not any(found.rule in enforced for found in _rules.inspect(shape, self.profile).findings)
-
-    def sent_count(self, messages: int) -> int:
-        """Return how many of the sent messages come from the first messages."""
-        return messages if self.units is None else sum(unit.message < messages for unit in self.units)
+    return dangling_calls(messages, format)

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from holdfast.history.rules import Inspection, RuleFinding, inspect
-from holdfast.history.rules.profile import Profile
-from holdfast.history.shape import Shape
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # this module is imported with `holdfast.history`, which small programs start with
     from holdfast.history.edits import Edit
+    from holdfast.history.rules import Inspection, RuleFinding
+    from holdfast.history.rules.profile import Profile
+    from holdfast.history.shape import Shape
 
 NOT_REPAIRABLE: Mapping[str, str] = MappingProxyType(
     {
@@ -50,6 +49,8 @@ def repair_shape(shape: Shape, profile: Profile, *, frozen: int = 0) -> tuple[Ed
 
     The first `frozen` messages are never edited, and nothing is inserted between them.
     """
+    from holdfast.history.rules import inspect
+
     return edits_for(inspect(shape, profile, frozen=frozen), frozen=frozen)
 
 
@@ -70,7 +71,7 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
 
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),
-        *result_edits(shape, pairing, enforced, frozen),
+        *result_edits(shape, pairing, profile, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
     edits += move_edits(shape, found, pairing, edits, enforced=enforced, frozen=frozen)

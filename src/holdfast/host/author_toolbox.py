@@ -10,36 +10,40 @@ from holdfast.errors import UsageError
 from holdfast.host.author_tools import AuthorTool
 from holdfast.tool_calls import ToolSchema
 from holdfast.tools.tool import Instruction, Tool
-from holdfast.tools.tool_choice import chosen_tools
 from holdfast.tools.toolbox import LocalToolbox
 
 
 class AuthorToolbox(LocalToolbox):
-    """The tools of this machine that are `named`, None for the default ones, and `own` tools."""
+    """The tools of this machine that are `named`, those of the program, and `remote` ones that the user has."""
 
     def __init__(
         self,
         cwd: Path,
         session_folder: Path,
         *,
-        named: frozenset[str] | None,
+        named: frozenset[str],
         authored: Mapping[str, Tool],
-        model: str = "",
+        remote: tuple[ToolSchema, ...] = (),
+        works_in_folder: bool = True,
     ) -> None:
         super().__init__(
             cwd,
             session_folder,
-            declared=chosen_tools(model) if named is None else named,
-            remote=tuple(each.schema for each in authored.values()),
+            declared=named,
+            remote=(*(each.schema for each in authored.values()), *remote),
         )
         self._authored = authored
-        self._in_folder = named is None or bool(named)
+        self._in_folder = works_in_folder
+        if authored:
+            super().add_tools(authored)
 
-    def _remote_tools(self) -> Mapping[str, Tool]:
-        return self._authored
+    def add_tools(self, tools: Mapping[str, Tool]) -> None:
+        """Serve the tools of plug-ins too, as far as the session declared them."""
+        super().add_tools({**tools, **self._authored})
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
-        """Return the tools that the program has now."""
+        """Return the tools that the program has now, with the current ones of MCP servers."""
+        super().redeclare(self.schemas)
         return declared if set(map(repr, declared)) == set(map(repr, self.schemas)) else self.schemas
 
     def instructions(self) -> tuple[Instruction, ...]:

@@ -16,17 +16,21 @@ from typing import Generic, ParamSpec, TypeVar, cast, overload
 import msgspec
 
 from holdfast.errors import ToolFailed, UsageError
-from holdfast.system.threads import in_daemon
+from holdfast.system.threads import ForeignExit, in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import Effect
+from holdfast.tools.returned_output import bounded_text, tool_output
 from holdfast.tools.schema import parse_arguments, schema_of
-from holdfast.tools.tool import Plan, ToolContext, ToolOutput, tool_output
+from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LONGEST_FUNCTION_NAME = 64
 """Characters of a tool's name: no provider takes more."""
+
+LONGEST_RETURNED = 30_000
+"""Bytes of what a function returns that the model reads: the beginning and the end of a longer one."""
 
 CANCELLED = 0.5
 """Seconds that a cancelled async function has to clean up before its call ends without it."""
@@ -78,6 +82,8 @@ class AuthorTool(Generic[P, R]):
                 await asyncio.wait({work}, timeout=CANCELLED)
                 if not work.done() or work.cancelled():
                     return ToolOutput(text="", interrupted=True)
+            if (error := work.exception()) is not None and not isinstance(error, Exception):
+                raise ForeignExit(error)
             return output_of_value(work.result(), self._name)
         finally:
             stop.cancel()
@@ -86,8 +92,11 @@ class AuthorTool(Generic[P, R]):
     async def _returned(self, values: dict[str, object]) -> object:
         function = self._call
         asynchronous = inspect.iscoroutinefunction(function)
-        returned = function(**values) if asynchronous else await in_daemon(lambda: function(**values))
-        return await returned if inspect.isawaitable(returned) else returned
+        try:
+            returned = function(**values) if asynchronous else await in_daemon(lambda: function(**values))
+            return await returned if inspect.isawaitable(returned) else returned
+        except SystemExit as error:  # in a task it would end the loop, and with it the program
+            raise ForeignExit(error) from error
 
 
 @overload
@@ -123,12 +132,13 @@ def output_of_value(returned: object, name: str) -> ToolOutput:
     """
     match returned:
         case ToolOutput() | str():
-            return tool_output(returned)
+            output = tool_output(returned)
+            return msgspec.structs.replace(output, text=bounded_text(output.text, LONGEST_RETURNED))
         case None:
             return ToolOutput(text="Done.")
         case _:
             try:
-                return ToolOutput(text=msgspec.json.encode(returned).decode())
+                return ToolOutput(text=bounded_text(msgspec.json.encode(returned).decode(), LONGEST_RETURNED))
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise ToolFailed(
                     f"Tool {name!r} ran and returned {type(returned).__name__}, which cannot be written as JSON. "

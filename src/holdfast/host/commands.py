@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from holdfast.questions import ChoiceName
-from holdfast.session.journal.entries import Cause, Compacted, ShellEnded, TurnEnded, When
+from holdfast.session.journal.entries import Cause, Compacted, RewindScope, ShellEnded, TurnEnded, When
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.tool_calls import Image, Mode, Pattern
+
+LONGEST_MESSAGE_ID = 200
+"""Characters of the id that a client gives a message."""
+
+MessageId = Annotated[str, msgspec.Meta(max_length=LONGEST_MESSAGE_ID)]
 
 
 class _Tagged(msgspec.Struct, frozen=True, tag_field="do", omit_defaults=True):
@@ -23,15 +28,17 @@ class _Tagged(msgspec.Struct, frozen=True, tag_field="do", omit_defaults=True):
 
 
 class Prompt(_Tagged, frozen=True, tag="prompt"):
-    """Begin a turn, or queue the text for the one that runs; `id` is the queued message's, "" for a new one.
+    """Begin a turn, or queue the text for the one that runs; `id` is the message's, "" for a new one.
 
-    The prompt of a server is asked for first. Images that the text mentions are attached unless `mentions` is False.
+    A message with an id runs once: sent again, also to the next process, it ends as the first one did. Another text
+    under its id is refused. The prompt of a server is asked for first. Images that the text mentions are attached
+    unless `mentions` is False.
     """
 
     text: str
     when: When = "steer"
     images: tuple[Image, ...] = ()
-    id: str = ""
+    id: MessageId = ""
     mentions: bool = True
 
 
@@ -88,9 +95,14 @@ class Recall(_Tagged, frozen=True, tag="recall"):
 
 
 class Rewind(_Tagged, frozen=True, tag="rewind"):
-    """Rewind to before the prompt of `turn`, whose text is returned to the clients."""
+    """Rewind to before the prompt of `turn`, whose text is returned to the clients: the conversation, files or both."""
 
     turn: int
+    what: RewindScope = "conversation"
+
+
+class Redo(_Tagged, frozen=True, tag="redo"):
+    """Do again to files what the last undo took back."""
 
 
 class Compact(_Tagged, frozen=True, tag="compact"):
@@ -166,6 +178,7 @@ Command = (
     | Stop
     | Recall
     | Rewind
+    | Redo
     | Compact
     | Uncompact
     | UseModel
@@ -179,6 +192,22 @@ Command = (
     | ShowServers
 )
 """Every command of an open session. Opening and closing one are not commands of it."""
+
+
+def interpreted(typed: Typed, *, with_shell: bool = True, with_space: bool = True) -> Prompt | Shell | Slash:
+    """Return the command in a typed line; unless `with_shell`, `!` is text. Pure.
+
+    A path, several lines and the prompt of a server are prompts, and unless `with_space`, all that begins with a space.
+    """
+    text = typed.text
+    if with_shell and text.startswith("!") and (command := text.lstrip("!").strip()):
+        return Shell(command, share=text.startswith("!!"))
+    line = text.strip() if with_space else text.rstrip()
+    name, _, rest = line[1:].partition(" ")
+    if line.startswith("/") and "\n" not in line and "/" not in name and not name.startswith("mcp__"):
+        return Slash(name, rest.strip())
+    return Prompt(text, typed.when)
+
 
 CommandResult = TurnEnded | ShellEnded | Compacted | tuple[str, ...] | str | None
 """What an ended command has to say: how a turn or a shell command ended, lines, a text that returns, or nothing."""
@@ -204,8 +233,8 @@ class Submission:
         self.ended: asyncio.Future[CommandResult] = loop.create_future()
 
     def __await__(self) -> Generator[object, None, CommandResult]:
-        """Wait for the end of its work, and return what it has to say."""
-        return self.ended.__await__()
+        """Wait for the end of its work, and return what it has to say. A cancelled wait does not end the work."""
+        return asyncio.shield(self.ended).__await__()
 
     def accept(self, message: str = "") -> bool:
         """Note that the command has an effect. Return whether that was news."""

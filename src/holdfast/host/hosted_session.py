@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from holdfast.errors import UsageError
+from holdfast.session.journal.causes import Cause
 from holdfast.session.journal.store import Reading
+from holdfast.text import error_text
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.host.kept_files import KeptFiles
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
     from holdfast.tools.mcp.server_state import ServerState
+    from holdfast.undo.session_undo import SessionUndo
 
 Surface = Literal["screen", "print", "stream", "plain", "editor", "server", "fleet", "library"]
+
+
+LAST_CAUSES: frozenset[Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
+"""Causes of an end after which no further turn can run."""
 
 
 class HostRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +36,7 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     sent nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a
     `Typed` text may be a command: with `known`, a slash command that does not exist is a prompt. With `leaves`, a
     slash command may leave the session. With `repeats`, the prompt of a turn whose question an earlier process left
-    open asks that question again when it is sent again.
+    open asks that question again when it is sent again. With `undo`, what files were before a call is kept.
     """
 
     asks_user: bool
@@ -39,6 +48,7 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     interprets: Literal["all", "known", "slash", "nothing"] = "nothing"
     leaves: bool = True
     repeats: bool = False
+    undo: bool = True
 
 
 RULES_OF: Mapping[Surface, HostRules] = {
@@ -56,7 +66,7 @@ RULES_OF: Mapping[Surface, HostRules] = {
         repeats=True,
     ),
     "server": HostRules(asks_user=True, wake=True, interprets="slash"),
-    "fleet": HostRules(asks_user=True),
+    "fleet": HostRules(asks_user=True, undo=False),  # its database must never hold the files
     "library": HostRules(asks_user=True, titles=False),
 }
 """The rules of each surface."""
@@ -82,12 +92,19 @@ class SessionTools(Protocol):
         ...
 
 
+def bug_in_short(error: BaseException) -> str:
+    """Return the kind and the message of an exception."""
+    return error_text(error)
+
+
 class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
-    `server_prompts` returns the prompts of MCP servers that are known now.
+    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files.
+    `describe_bug` returns a sentence about an exception that is no `HoldfastError`: only the surface knows where it
+    keeps the traceback.
     """
 
     id: str
@@ -99,4 +116,12 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_line: Callable[[Mode], str] = str
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
+    kept_files: KeptFiles | None = None
+    describe_bug: Callable[[BaseException], str] = bug_in_short
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])
+
+    def needs_undo(self) -> SessionUndo:
+        """Return the undo of files; raises `UsageError` if the session has none."""
+        if self.kept_files is None:
+            raise UsageError("Nothing was undone: this session keeps no files. Set undo = true, and begin a new turn.")
+        return self.kept_files.undo

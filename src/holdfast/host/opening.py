@@ -11,7 +11,8 @@ from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event
 from holdfast.agent.seam import AfterTurn
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
-from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.hosted_session import HostedSession, HostRules, bug_in_short
+from holdfast.host.kept_files import KeptFiles
 from holdfast.host.session_host import SessionHost
 from holdfast.providers.connect import connect
 from holdfast.providers.model import Model
@@ -53,14 +54,19 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     offered: QuestionRules = ALL_ANSWERS,
     keeps_own: bool = False,
     toolbox: Toolbox | None = None,
+    connect_to: Callable[[str], Awaitable[Model]] | None = None,
+    usable: Callable[[str], object] | None = None,
+    describe_bug: Callable[[BaseException], str] = bug_in_short,
 ) -> SessionHost:
     """Return the host of an open session, whose tools are prepared. `greeting` are the first lines of /help.
 
     A resumed session continues with its own model and settings, unless the run names others; with `keeps_own` also
     then. `offered` are the answers that a question may offer, and the modes that may be chosen. `toolbox` is the
-    agent's, if it is not the session's.
+    agent's, if it is not the session's. A surface may connect to models itself (`connect_to`), raise itself if one is
+    not `usable`, and say itself what a bug is.
     """
-    connect_model = connector(options, log)
+    connect_model = connect_to or connector(options, log)
+    kept_files = KeptFiles(session.toolbox, session.reading) if rules.undo and options.config.undo else None
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
@@ -68,11 +74,12 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
             toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
-            emit=emit,
+            emit=emit if kept_files is None else kept_files.bound(lambda: host.agent.journal, emit),
             ask=ask,
             offered=offered,
             reading=session.reading,
             log=log,
+            seam=None if kept_files is None else kept_files.seam(),
         )
         if options.resumed is not None:
             if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
@@ -98,11 +105,13 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         toolbox=session.toolbox,
         reading=session.reading,
         tools=tuple(tool.name for tool in session.toolbox.schemas),
-        usable=options.endpoint,
+        usable=usable or options.endpoint,
         sandbox_line=lambda mode: _sandbox_line(options, mode, session.cwd),
         greeting=greeting,
         server_prompts=options.prompt_commands,
+        describe_bug=describe_bug,
         slash_commands=options.slash_commands,
+        kept_files=kept_files,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

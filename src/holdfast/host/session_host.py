@@ -24,32 +24,38 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.cancellation import wait_shielded
 from holdfast.agent.events import CheckFinding, Event, Fact
-from holdfast.agent.seam import AfterTurn, NextPrompt
+from holdfast.agent.seam import AfterTurn, ExpandPrompt, prompt_after_turn
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.agent.turn.parked_turn import park
 from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
-from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.changes_at_once import change_at_once
+from holdfast.host.command_check import checked_command, typed_text
+from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
+from holdfast.host.prompt_expansion import PromptExpansion
+from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
 from holdfast.questions import ApprovalAnswer, Question
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
-from holdfast.tool_calls import Image, Mode
+from holdfast.tool_calls import Image
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
     from holdfast.agent.generated_title import GeneratedTitle
-    from holdfast.host.slash_commands import OfferedCommand
+    from holdfast.host.offered_commands import OfferedCommand
 
 
-LAST_CAUSES: frozenset[e.Cause] = frozenset({"max_cost", "signal", "output", "external", "storage", "bug"})
-"""Causes of an end after which no further turn can run."""
+_EFFECTS = e.PromptAccepted | e.Rewound | e.Uncompacted | e.Compacted | e.RestoreStarted
 
 
 class SessionHost:
@@ -63,10 +69,12 @@ class SessionHost:
         new_agent: Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent],
         title: GeneratedTitle | None = None,
         after_turn: tuple[AfterTurn, ...] = (),
+        expand_prompt: tuple[ExpandPrompt, ...] = (),
     ) -> None:
         """Create it. `new_agent` gets `emit` and `ask`; `title` was made before the agent.
 
-        The first of `after_turn` that has a prompt when nothing runs begins the next turn.
+        The first of `after_turn` that has a prompt when nothing runs begins the next turn, the first of `expand_prompt`
+        that knows a text makes the prompt of it.
         """
         self.session = session
         self.rules = rules
@@ -82,6 +90,7 @@ class SessionHost:
         self._starting: c.Submission | None = None  # a command of the user, until its entry
         self._last_end: e.TurnEnded | None = None
         self._queued: dict[str, c.Submission] = {}  # by message, those that this host queued
+        self._repeated = RepeatedMessages(lambda: self.agent.journal.entries())  # noqa: PLW0108 - there is no agent yet
         self._question: tuple[h.Asked, asyncio.Future[ApprovalAnswer]] | None = None
         records = session.reading.records
         self._seq = records[-1].seq if records else 0
@@ -89,6 +98,7 @@ class SessionHost:
         self._is_over = False
         self._title = title
         self._after_turn = after_turn
+        self._expansion = PromptExpansion(expand_prompt, session.toolbox)
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -112,7 +122,8 @@ class SessionHost:
         """Return the session as it is now."""
         records = self.session.reading.records
         if self._seq > (records[-1].seq if records else 0):
-            records = self.agent.journal.stored().records
+            resumed = isinstance(self.session.reading, ResumedReading) and records
+            records = self.agent.journal.stored_after(records[0].seq - 1 if resumed else 0)
         conversation = self.agent.conversation
         return h.Opened(
             session=self.session.id,
@@ -161,6 +172,7 @@ class SessionHost:
     def _on_event(self, event: Event) -> None:
         """Pass on an event of the agent, then what follows from it."""
         if isinstance(event, Fact):
+            self._repeated.hear(event.entry)
             self._seq = event.seq
         self._send(event)
         turn = self._turn
@@ -168,7 +180,7 @@ class SessionHost:
             case Fact(entry=e.ShellStarted()) if self._starting is not None:
                 self._accept(self._starting)
                 self._starting = None
-            case Fact(entry=e.PromptAccepted() | e.Rewound() | e.Uncompacted() | e.Compacted()) if turn is not None:
+            case Fact(entry=entry) if turn is not None and isinstance(entry, _EFFECTS):
                 self._accept(turn)
             case _:
                 pass
@@ -185,12 +197,21 @@ class SessionHost:
     # --- submissions ----------------------------------------------------------------------------------------------
 
     def submit(self, command: c.Command) -> c.Submission:
-        """Take a command, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
+        """Take a command, checked, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
+        try:
+            command = checked_command(command)
+        except UsageError as error:
+            submission = self._numbered(command)
+            self._refuse(submission, error)
+            return submission
         return self._take(command)
 
-    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+    def _numbered(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
         self._submitted += 1
-        submission = c.Submission(self._submitted, command, by_host=by_host)
+        return c.Submission(self._submitted, command, by_host=by_host)
+
+    def _take(self, command: c.Command, *, by_host: bool = False) -> c.Submission:
+        submission = self._numbered(command, by_host=by_host)
         if self._closing is not None:
             self._refuse(submission, _closed())
             return submission
@@ -202,7 +223,7 @@ class SessionHost:
                 self._answer(submission, command)
             case c.UseMode():
                 try:
-                    self._change(command)
+                    change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
                 except UsageError as error:
                     self._refuse(submission, error)
                 else:
@@ -232,7 +253,7 @@ class SessionHost:
         result = None if error is not None else task.result()
         if error is not None:
             self._refuse(submission, error)
-        elif submission not in self._queued.values():
+        elif submission not in self._queued.values() and submission not in self._repeated:
             self._done(submission, result)
         if self._turn is submission:
             self._turn = None
@@ -248,7 +269,7 @@ class SessionHost:
     def _end_queued(self, result: c.CommandResult) -> None:
         """End the submissions whose messages are not queued any more, or will not be sent."""
         waits = () if self.rules.held_messages == "send" else self.agent.conversation.queued
-        still_queued = {each.message.id for each in waits}
+        still_queued = {each.message.id for each in waits if not each.on_hold}
         for message in [each for each in self._queued if each not in still_queued]:
             self._queued.pop(message).end(result)
 
@@ -263,20 +284,19 @@ class SessionHost:
     def _refuse(self, submission: c.Submission, error: BaseException) -> None:
         """Tell that a command failed: that it had no effect, or that its work failed later."""
         refused = submission.fail(error)
-        message = str(error) if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, HoldfastError) else self.session.describe_bug(error)
         fault = error.fault if isinstance(error, HoldfastError) else "bug"
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
             return
-        text = submission.command.text if isinstance(submission.command, c.Prompt | c.Typed) else ""
-        self._send(h.Refused(submission.number, message, fault, text))
+        self._send(h.Refused(submission.number, message, fault, typed_text(submission.command)))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
 
     def _stop_until(self, number: int, cause: StopCause) -> None:
         """Stop what was submitted up to `number`."""
         self._last_stop = number, cause
-        self.session.toolbox.stop_waiting()
+        self._expansion.stop()
         self.agent.stop(cause)
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
@@ -337,29 +357,40 @@ class SessionHost:
                 result = await self._with_session(submission, lambda: agent.compact(wish), served=True)
             case c.Uncompact():
                 result = await self._with_session(submission, agent.uncompact)
-            case c.Rewind(turn=turn):
+            case c.Rewind(turn=turn, what="conversation"):
                 result = await self._with_session(submission, lambda: agent.rewind(turn))
+            case c.Rewind(turn=turn, what=what):
+                undo = self.session.needs_undo()
+                result = await self._with_session(submission, lambda: undo.rewind(agent, turn, what))
+            case c.Redo():
+                undo = self.session.needs_undo()
+                result = await self._with_session(submission, lambda: undo.redo(agent))
             case c.Recall(message=message):
                 self._recall(submission, message)
             case c.ShowServers(server=server, restart=restart):
                 await self._show_servers(server, restart=restart)
             case _:
-                self._change(command)
+                change_at_once(self.agent, command, usable=self.session.usable, send=self._send)
         return result
 
     async def _prompt(self, submission: c.Submission, prompt: c.Prompt) -> c.CommandResult:
         """Queue the prompt for the turn that runs, or begin one.
 
-        Except for the prompt of a server, nothing is awaited before the journal, so that a reader that left stops the
+        Except for a text that is expanded, nothing is awaited before the journal, so that a reader that left stops the
         turn before its first request.
         """
         agent, cause = self.agent, ""
-        if self._repeats(prompt):
+        if self._asks_again(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
-        if prompt.text.startswith("/mcp__") and self._is_stopped(submission):
-            raise UsageError("The prompt was stopped before its server was asked for it. Nothing was sent.")
-        written = await self.session.toolbox.expand_prompt(prompt.text)
-        images = prompt.images
+        earlier = self._repeated.earlier(prompt.id)
+        if earlier is not None and self._repeated.follow(submission, prompt, earlier):
+            self._accept(submission, prompt.id)
+            return None
+        expanded = await self._expansion.expanded(prompt.text, stopped=self._is_stopped(submission))
+        written, images = expanded.text, (*prompt.images, *expanded.images)
+        if earlier is not None and earlier.was_sent_as(prompt, written):
+            return await self._outcome(submission, earlier)
+        self._repeated.begin(submission, prompt.id)
         if prompt.mentions:
             mentioned, wrong = named_images(prompt.text, self.session.cwd)
             images += mentioned
@@ -370,7 +401,7 @@ class SessionHost:
             if self._closing is not None:
                 raise _closed()
             if submission.by_host:
-                following = None if takes_messages else self._next_prompt()
+                following = None if takes_messages else prompt_after_turn(self._after_turn, self.agent.conversation)
                 if following is None:
                     return None
                 written, cause = following.text, following.cause
@@ -385,23 +416,26 @@ class SessionHost:
                 self._accept(submission, message)
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
-        return await self._with_session(submission, lambda: self._run_turns(written, images, cause, prompt.id))
+        return await self._with_session(submission, lambda: self._run_turns(prompt, written, images, cause))
 
-    def _next_prompt(self) -> NextPrompt | None:
-        """Return what the first step of `after_turn` begins that has something to begin."""
-        prompts = (step.next_prompt(self.agent.conversation) for step in self._after_turn if step.due)
-        return next((prompt for prompt in prompts if prompt is not None), None)
+    async def _outcome(self, submission: c.Submission, earlier: SentMessage) -> c.CommandResult:
+        """Return how the turn of a message ended that an earlier process sent. One that is open is continued."""
+        while earlier.ended is None and self._turn is not None:
+            await self.agent.wait_for_end()
+            await asyncio.sleep(0)
+        self._accept(submission)
+        if earlier.ended is None:
+            await self._with_session(submission, self.agent.resume_turn, served=True)
+        return earlier.ended
 
-    def _repeats(self, prompt: c.Prompt) -> bool:
+    def _asks_again(self, prompt: c.Prompt) -> bool:
         """Return whether this is the prompt of the turn whose question is open, sent again to be asked again."""
-        if not self.rules.repeats or self._turn is not None or not self.agent.recovery.can_resume:
-            return False
-        prompts = [each.text for each in self.agent.journal.entries() if isinstance(each, e.PromptAccepted)]
-        return prompts[-1:] == [prompt.text]
+        can_ask = self.rules.repeats and self._turn is None and self.agent.recovery.can_resume
+        return can_ask and last_prompt(self.agent.journal.entries()) == prompt.text
 
-    async def _run_turns(self, text: str, images: tuple[Image, ...], cause: str, prompt_id: str) -> e.TurnEnded:
+    async def _run_turns(self, prompt: c.Prompt, text: str, images: tuple[Image, ...], cause: str) -> e.TurnEnded:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
-        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt_id)
+        ended = await self.agent.run(text, images=images, cause=cause, queued=prompt.id, typed=prompt.text)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
             queued = (each.message for each in self.agent.conversation.queued)
             message = next((each for each in queued if each.id in self._queued), None)
@@ -445,6 +479,10 @@ class SessionHost:
     def _is_stopped(self, submission: c.Submission) -> bool:
         return submission.number <= self._last_stop[0]
 
+    def keep_messages(self) -> None:
+        """Leave messages queued that a stopped turn does not reach from now on: the user leaves."""
+        self.rules = msgspec.structs.replace(self.rules, held_messages="keep")
+
     def _return_held(self) -> None:
         """Return the queued messages that a turn did not reach."""
         try:
@@ -483,11 +521,10 @@ class SessionHost:
         if self.rules.interprets == "nothing":
             raise UsageError("This surface reads no commands. Send the text as a prompt.")
         from holdfast.host.slash_commands import is_known, reply_to
-        from holdfast.host.typed_text import interpreted
 
         command: c.Command = typed
         if isinstance(typed, c.Typed):
-            command = interpreted(typed, shell=self.rules.interprets != "slash")
+            command = c.interpreted(typed, with_shell=self.rules.interprets != "slash")
             if (
                 self.rules.interprets == "known"
                 and isinstance(command, c.Slash)
@@ -512,36 +549,6 @@ class SessionHost:
             await self.session.toolbox.restart_server(server)
         self._send(h.ServersShown(await self.session.toolbox.server_states(), {}, server))
 
-    def _change(self, command: c.Command) -> None:
-        """Do what needs no wait."""
-        agent = self.agent
-        match command:
-            case c.UseModel(model=model):
-                self.session.usable(model)
-                agent.use_model(model)
-            case c.UseSettings(settings=settings):
-                agent.use_settings(settings)
-            case c.UseMode(mode=mode):
-                if mode == "yolo" and not agent.permissions.offered.yolo:
-                    offered = ", ".join(each for each in get_args(Mode) if each != mode)
-                    raise UsageError(f"Mode {mode!r} is not offered (expected one of {offered}).")
-                agent.mode = mode
-            case c.Rename(title=title):
-                agent.rename(title)
-            case c.Forbid(pattern=pattern):
-                if agent.permissions.project is not None:
-                    agent.permissions.project.forbid(pattern)
-            case c.MoveCommand():
-                if not agent.tasks.move():
-                    raise UsageError("Nothing was moved: the model runs no command. Move one while it runs.")
-            case c.StopTask(task=task):
-                if agent.tasks.ask_to_stop(task, "the user") is None:
-                    raise UsageError(f"Task {task!r} does not run. See /tasks.")
-            case c.ShowTask(task=task):
-                self._send(h.TaskOutput(task, agent.tasks.output_of(task)))
-            case _:
-                raise AssertionError(f"{type(command).__name__} is served elsewhere")
-
     async def end_tasks(self, within: float, by: str) -> tuple[str, ...]:
         """End the background tasks within twice so many seconds, and return their ids; `by` says why."""
         return await self.agent.tasks.end(within, by)
@@ -565,7 +572,7 @@ class SessionHost:
         await wait_shielded(self._closing)
 
     async def _close(self) -> None:
-        self.session.toolbox.stop_waiting()
+        self._expansion.stop()
         try:
             try:
                 if self._title is not None:

@@ -22,6 +22,7 @@ from holdfast.tools.tool import Toolbox
 from holdfast.tools.toolbox import LocalToolbox
 
 if TYPE_CHECKING:
+    from holdfast.agent.seam import Seam
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
@@ -101,6 +102,7 @@ class SessionOptions(Protocol):
         reading: Reading,
         offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
+        seam: Seam | None = None,
     ) -> Agent:
         """Return an agent for a session."""
         ...

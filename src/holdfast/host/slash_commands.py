@@ -16,6 +16,7 @@ from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
 from holdfast.host.hosted_session import HostedSession, HostRules
+from holdfast.host.offered_commands import OfferedCommand, added_commands
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -54,23 +55,13 @@ class SlashCommand(msgspec.Struct, frozen=True):
     fits: Callable[[SlashContext], bool] = lambda _: True
 
 
-class OfferedCommand(msgspec.Struct, frozen=True):
-    """A slash command as it is listed and completed: its `name` without the slash, and what it `takes`."""
-
-    name: str
-    summary: str
-    takes: str = ""
-
-
 def offered_commands(agent: Agent, session: HostedSession, rules: HostRules) -> tuple[OfferedCommand, ...]:
     """Return the commands that there are now, those of plug-ins, then the prompts of servers."""
     now = SlashContext(agent, session, rules)
     commands = (
         OfferedCommand(name, each.summary, each.takes) for name, each in SESSION_COMMANDS.items() if each.fits(now)
     )
-    added = (OfferedCommand(name, each.summary) for name, each in session.slash_commands.items())
-    prompts = (OfferedCommand(each.name, each.does, each.takes) for each in session.server_prompts())
-    return (*commands, *added, *prompts)
+    return (*commands, *added_commands(session.slash_commands, session.server_prompts()))
 
 
 def _help(now: SlashContext, rest: str) -> SlashReply:
@@ -148,6 +139,24 @@ def _continue(now: SlashContext, rest: str) -> SlashReply:
     return SlashReply(command=c.Continue())
 
 
+def _can_undo(now: SlashContext) -> bool:
+    return now.session.kept_files is not None
+
+
+def _undo(now: SlashContext, rest: str) -> SlashReply:
+    if rest not in ("", "files"):
+        return _usage("undo")
+    prompts = now.agent.conversation.prompts
+    if not prompts:
+        raise UsageError("Nothing to undo: the conversation has no prompt yet. Send one first.")
+    return SlashReply(command=c.Rewind(prompts[-1].turn, "files" if rest else "both"))
+
+
+def _redo(now: SlashContext, rest: str) -> SlashReply:
+    del now, rest
+    return SlashReply(command=c.Redo())
+
+
 def _usage(name: str, *chosen: str) -> SlashReply:
     """Return what is chosen now, and what the command is for."""
     return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
@@ -176,6 +185,13 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         "undo the last compaction",
         lambda _now, _rest: SlashReply(command=c.Uncompact(), lines=("Compaction undone.",)),
     ),
+    "undo": SlashCommand(
+        "take back the last turn: the conversation and what calls did to files; /undo files: only the files",
+        _undo,
+        "files",
+        fits=_can_undo,
+    ),
+    "redo": SlashCommand("do again to files what the last undo took back", _redo, fits=_can_undo),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }

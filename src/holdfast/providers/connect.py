@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError, ModelUnusable
 from holdfast.providers.model import HttpObserver, Model
 from holdfast.providers.registry import ModelEndpoint
 from holdfast.system.threads import in_daemon
+from holdfast.text import error_text
 
 if TYPE_CHECKING:
     import httpx2
@@ -62,7 +63,7 @@ def _opened(opener: Callable[[ModelEndpoint], Model], target: ModelEndpoint) -> 
         raise
     except Exception as error:  # the provider boundary: a plug-in's function may raise anything
         raise ModelUnusable(
-            f"Model {target.name!r} cannot be opened: its plug-in failed with {type(error).__name__}: {error}. "
+            f"Model {target.name!r} cannot be opened: its plug-in failed with {error_text(error)}. "
             "Fix the plug-in, or choose another model."
         ) from error
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from holdfast.session.conversation.call_repeats import Repetition
 from holdfast.session.conversation.conversation import OpenCall
+from holdfast.session.model_notices import HOLDFAST
 
 
-def repetition_line(repeated: Repetition) -> str:
+def repetition_line(repeated: Repetition, *, program: str = HOLDFAST) -> str:
     """Return the line, behind a result, that tells the model that it repeats itself."""
     if repeated.calls == 1:
         same = f"This call and its result are the same as the last {repeated.times - 1} before it."
@@ -17,7 +18,7 @@ def repetition_line(repeated: Repetition) -> str:
         same = (
             f"The last {repeated.calls} calls and their results are the same as the {repeated.times - 1} rounds before."
         )
-    return f"[Note from holdfast: {same} Do something else, or say what you need.]"
+    return f"[Note from {program}: {same} Do something else, or say what you need.]"
 
 
 def not_run_again(repeated: Repetition, returned: str) -> str:

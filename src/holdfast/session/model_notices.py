@@ -2,8 +2,8 @@
 
 "Had no effect" is said only of a call whose start was never journalled and cannot have been lost. Most notices are
 stored in entries when first used, so a change here does not change what older sessions send. `not_started`,
-`interrupted`, `lost` and `late`, with `CLAUSES`, `NO_OUTPUT` and `MISSING_START`, are also rendered by the fold: their
-texts must not change.
+`interrupted`, `lost`, `late` and `ran_changed`, with `CLAUSES`, `NO_OUTPUT` and `MISSING_START`, are also rendered by
+the fold: their texts must not change.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.session.journal.entries import Cause, StopReason
 from holdfast.tool_calls import FileCheck, FileChecks, FileSeen, InputRequest, Leaving, Outcome, RemoteCall
+
+HOLDFAST = "holdfast"
+"""What notices call the program that runs a session without a name of its own."""
 
 NO_OUTPUT = "(no output)"
 MISSING_START = "(The beginning of this conversation is missing from the record.)"
@@ -94,9 +97,13 @@ def clause_for_user(cause: Cause, detail: str = "") -> str:
     return _detailed(_FOR_USER.get(cause, CLAUSES[cause]), cause, detail)
 
 
-def _clause_for_model(cause: Cause, detail: str) -> str:
-    """Return the cause as a clause for the model, with its detail if holdfast wrote it."""
-    return _detailed(CLAUSES[cause], cause, "" if cause in FOREIGN else detail)
+def _clause_for_model(cause: Cause, detail: str, program: str) -> str:
+    """Return the cause as a clause for the model, with its detail if holdfast wrote it; `program` is its name."""
+    return _detailed(_clause(cause, program), cause, "" if cause in FOREIGN else detail)
+
+
+def _clause(cause: Cause, program: str) -> str:
+    return CLAUSES[cause].replace(HOLDFAST, program)
 
 
 def _detailed(clause: str, cause: Cause, detail: str) -> str:
@@ -107,13 +114,13 @@ def _detailed(clause: str, cause: Cause, detail: str) -> str:
     return f"{clause[:-1]}; {detail})" if clause.endswith(")") else f"{clause} ({detail})"
 
 
-def not_started(cause: Cause, detail: str = "", *, approval_requested: bool = False) -> str:
+def not_started(cause: Cause, detail: str = "", *, approval_requested: bool = False, program: str = HOLDFAST) -> str:
     """Return the result of a call whose start was never journalled; `approval_requested` if the user was asked."""
     if cause == "approval" and approval_requested:
         return "Not started; not approved, the user wrote instead. It had no effect."
     if cause == "fork":
         return f"Not started in this copy: {CLAUSES[cause]} and run this call. Check before you run it again."
-    return f"Not started: {_clause_for_model(cause, detail)} before this call began. It had no effect."
+    return f"Not started: {_clause_for_model(cause, detail, program)} before this call began. It had no effect."
 
 
 def plan_not_approved(words: str, mode: str) -> str:
@@ -152,9 +159,11 @@ def question_refused(words: str) -> str:
     return f"The user did not answer this question. Do not ask it again: decide yourself, or stop and say why.{reason}"
 
 
-def question_unanswered(cause: Cause, detail: str = "") -> str:
+def question_unanswered(cause: Cause, detail: str = "", *, program: str = HOLDFAST) -> str:
     """Return the result of a question to the user that the turn ended without an answer to."""
-    return f"Not answered: {_clause_for_model(cause, detail)} while the question was open. No option was chosen."
+    return (
+        f"Not answered: {_clause_for_model(cause, detail, program)} while the question was open. No option was chosen."
+    )
 
 
 QUESTION_WITHOUT_USER = (
@@ -199,25 +208,31 @@ def interrupted(  # noqa: PLR0913 - each is a fact that may be known of the call
     remote: RemoteCall | None = None,
     input_request: InputRequest | None = None,
     only_reads: bool = False,
+    observed: str = "",
+    program: str = HOLDFAST,
 ) -> str:
     """Return the result of a started call without an outcome: what is known of its effect, and its output so far.
 
     `file_checks` says what was found at the paths that it changes. `remote` is the server's tool that it called,
     `input_request` what that server asked the user. `only_reads` says that the tool is holdfast's own and only reads.
+    `observed` is what was seen of its effect.
     """
     if cause == "fork":
         begun = f"Not finished in this copy: {CLAUSES[cause]} with this call, which was running then."
     elif remote is None:
-        begun = f"Interrupted: {_clause_for_model(cause, detail)} while this call was running."
+        begun = f"Interrupted: {_clause_for_model(cause, detail, program)} while this call was running."
     else:
         doing = "waited for an answer of the user" if input_request is not None else "was being asked"
-        begun = f"Interrupted: {_clause_for_model(cause, detail)} while MCP server {remote.server!r} {doing}."
+        begun = f"Interrupted: {_clause_for_model(cause, detail, program)} while MCP server {remote.server!r} {doing}."
     if input_request is not None and input_request.again and not printed.strip():
         return f"{begun} {_ENDED_TO_ASK}"
     if remote is not None:
         return f"{begun} {printed.strip() or 'Whether it acted is unknown: look before you repeat it.'}"
     if only_reads:
         return f"{begun} {_ONLY_READS}"
+    if observed and not file_checks:
+        text = f"{begun} {observed}"
+        return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
     return _with_known_effect(begun, file_checks, printed)
 
 
@@ -227,6 +242,16 @@ _ENDED_TO_ASK = (
     "It got no answer, and it had ended this call before it asked: nothing of the call is running. What it had done "
     "before it asked is unknown."
 )
+
+
+_SHOWN_ARGUMENTS = 4_000
+"""Characters of the arguments that a call ran with in place of the model's."""
+
+
+def ran_changed(text: str, arguments: str, changed_by: str, *, program: str = HOLDFAST) -> str:
+    """Return the result of a call that ran with other arguments than the model's, and which."""
+    shown = arguments if len(arguments) <= _SHOWN_ARGUMENTS else f"{arguments[:_SHOWN_ARGUMENTS]}…"
+    return f"{text}\n[Note from {program}: {changed_by} changed this call before it ran. It ran with: {shown}]"
 
 
 def lost(file_checks: FileChecks = (), *, printed: str = "") -> str:
@@ -259,17 +284,19 @@ def _with_known_effect(begun: str, checks: FileChecks, printed: str) -> str:
     return f"{text}\nWhat it had printed until then:\n{printed}" if printed.strip() else text
 
 
-def result_found_later(cause: Cause, detail: str, text: str) -> str:
+def result_found_later(cause: Cause, detail: str, text: str, *, program: str = HOLDFAST) -> str:
     """Return the result of a call that ended while holdfast was not running: its output, and why it comes late."""
-    clause = _clause_for_model(cause, detail)
-    return f"{text}\n[Note from holdfast: {clause}; the result of this call was found afterwards.]"
+    clause = _clause_for_model(cause, detail, program)
+    return f"{text}\n[Note from {program}: {clause}; the result of this call was found afterwards.]"
 
 
-def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False) -> str:
+def turn_note(
+    cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was_cut: bool = False, program: str = HOLDFAST
+) -> str:
     """Return the note for the next user message after a turn that was cut short, "" if none is needed."""
     if cause in UNREMARKABLE and not cut_calls:
         return ""
-    sentences = [f"Note from holdfast: {_clause_for_model(cause, detail)}; the previous turn ended there."]
+    sentences = [f"Note from {program}: {_clause_for_model(cause, detail, program)}; the previous turn ended there."]
     if was_cut:
         sentences.append("Your response above was cut off at that point.")
     if cut_calls:
@@ -278,39 +305,39 @@ def turn_note(cause: Cause, detail: str, *, cut_calls: tuple[str, ...] = (), was
     return "[" + " ".join(sentences) + "]"
 
 
-def late(name: str, outcome: Outcome, text: str) -> str:
+def late(name: str, outcome: Outcome, text: str, *, program: str = HOLDFAST) -> str:
     """Return the note about an outcome that arrived after its call was settled."""
     since = f"the earlier call of {name}, reported as interrupted, has since ended ({outcome})"
-    return f"[Note from holdfast: {since}:\n{text}]"
+    return f"[Note from {program}: {since}:\n{text}]"
 
 
-def pruned_result_notice(outcome: Outcome, text: str, images: int = 0) -> str:
+def pruned_result_notice(outcome: Outcome, text: str, images: int = 0, *, program: str = HOLDFAST) -> str:
     """Return the notice that replaces an old result. Short, because there are many."""
     lines = text.count("\n") + 1
     size = f"{len(text):,} characters" + (f", {lines:,} lines" if lines > 1 else "")
     if images:
         size += f", {images} image" + ("s" if images > 1 else "")
-    return f"[Note from holdfast: old output ({outcome}; {size}) left out to save room. Look again if you need it.]"
+    return f"[Note from {program}: old output ({outcome}; {size}) left out to save room. Look again if you need it.]"
 
 
-def too_large_result(text: str, images: int = 0) -> str:
+def too_large_result(text: str, images: int = 0, *, program: str = HOLDFAST) -> str:
     """Return the notice that replaces a result that does not fit; `text` is its beginning and its end."""
     images_note = f"; {images} image{'s' * (images > 1)} left out too" if images else ""
-    return f"[Note from holdfast: too large to be sent whole{images_note}. Look at it in smaller parts.]\n{text}"
+    return f"[Note from {program}: too large to be sent whole{images_note}. Look at it in smaller parts.]\n{text}"
 
 
 _NAMED = 20
 """Files listed by name; further files are only counted."""
 
 
-def rewound_notice(files: tuple[str, ...], commands: int) -> str:
+def rewound_notice(files: tuple[str, ...], commands: int, *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message after a rewind, "" if it leaves no effects behind."""
     if not files and not commands:
         return ""
     named = f" Files that were or may have been changed: {_list(files)}." if files else ""
     ran = f" Commands that were run: {commands}." if commands else ""
     return (
-        "[Note from holdfast: the user rewound to before an earlier prompt. What followed it is no longer part of "
+        f"[Note from {program}: the user rewound to before an earlier prompt. What followed it is no longer part of "
         f"this conversation, but its effects were not undone.{named}{ran} Check the current state first.]"
     )
 
@@ -321,29 +348,31 @@ def shared_command_note(command: str, outcome: Outcome, text: str) -> str:
     return f"[The user ran a shell command and shared its output{how}:\n$ {command}\n{text}]"
 
 
-def task_note(task: str, command: str, outcome: Outcome, text: str) -> str:
+def task_note(task: str, command: str, outcome: Outcome, text: str, *, program: str = HOLDFAST) -> str:
     """Return the note for the model about the end of a background task."""
-    return f"[Note from holdfast: background task {task} has ended ({outcome}):\n$ {command}\n{text}]"
+    return f"[Note from {program}: background task {task} has ended ({outcome}):\n$ {command}\n{text}]"
 
 
-def interrupted_task(cause: Cause, detail: str = "", *, printed: str = "") -> str:
+def interrupted_task(cause: Cause, detail: str = "", *, printed: str = "", program: str = HOLDFAST) -> str:
     """Return what is known of a background task that ended while holdfast was not running."""
     if cause == "fork":
         return "It belongs to the original of this copy, where it may still run. It is no task of this session."
-    text = f"It has ended, and how is unknown: {_clause_for_model(cause, detail)}. {_UNKNOWN}"
+    text = f"It has ended, and how is unknown: {_clause_for_model(cause, detail, program)}. {_UNKNOWN}"
     return f"{text}\nWhat it had printed last:\n{printed}" if printed.strip() else text
 
 
-def became_task(cause: Cause, detail: str, task: str) -> str:
+def became_task(cause: Cause, detail: str, task: str, *, program: str = HOLDFAST) -> str:
     """Return the result of a call that was interrupted while its command was started as a background task."""
-    begun = f"Interrupted: {_clause_for_model(cause, detail)} while this call was starting background task {task}."
+    begun = (
+        f"Interrupted: {_clause_for_model(cause, detail, program)} while this call was starting background task {task}."
+    )
     return f"{begun} What became of the task is reported for itself."
 
 
-def folder_moved_note(old: str, new: str) -> str:
+def folder_moved_note(old: str, new: str, *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message after the session's folder changed."""
     return (
-        f"[Note from holdfast: this session now works in the folder {new!r}. It worked in {old!r} before. Relative "
+        f"[Note from {program}: this session now works in the folder {new!r}. It worked in {old!r} before. Relative "
         f"paths are in the new folder. Paths that begin with {old!r}, in earlier messages, results and instructions, "
         "are as they were said then. What was allowed in this session before is asked about again.]"
     )
@@ -354,10 +383,10 @@ def folder_gone(folder: str) -> str:
     return f"The folder of this session, {folder!r}, does not exist any more: it was deleted or moved."
 
 
-def folder_gone_note(folder: str) -> str:
+def folder_gone_note(folder: str, *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message about that."""
     return (
-        f"[Note from holdfast: {folder_gone(folder)} No file in it can be read or changed, and no command can run "
+        f"[Note from {program}: {folder_gone(folder)} No file in it can be read or changed, and no command can run "
         "there. Say so to the user, and do not create it again unless they ask for that.]"
     )
 
@@ -367,10 +396,10 @@ def files_changed(files: Iterable[FileSeen]) -> str:
     return _files_that(files, "changed since the model last saw them", "deleted since then")
 
 
-def files_note(files: Iterable[FileSeen]) -> str:
+def files_note(files: Iterable[FileSeen], *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message about files that changed."""
     changes = _files_that(files, "these files changed since you last read or wrote them", "these were deleted")
-    return f"[Note from holdfast: {changes}. Read a file again before you change it.]"
+    return f"[Note from {program}: {changes}. Read a file again before you change it.]"
 
 
 def stale_file_notice(path: str) -> str:

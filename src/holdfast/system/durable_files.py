@@ -16,8 +16,10 @@ from pathlib import Path
 DATABASE = "session.db"
 BLOBS = "blobs"
 STREAMED = "streamed"
+UNDO_FOLDER = "undo"
 LOCK_FILE = "lock"
 ABOUT = "about.json"
+FOLD = "fold.cache"
 
 Stamp = tuple[tuple[int, int], ...]
 """What identifies the state of some files without reading them: modification time and size of each."""

@@ -10,7 +10,25 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
+from holdfast.text import error_text
+
 T = TypeVar("T")
+
+
+class ForeignExit(Exception):
+    """Stands for an exception that must not travel as it is: in a task it would end the loop, such as `SystemExit`.
+
+    `error` is the exception. Its text is not read: that is code of others, which may fail too.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+def described(error: BaseException) -> str:
+    """Return the type and the text of an exception of others, which may have none, or fail to say it."""
+    return error_text(error.error if isinstance(error, ForeignExit) else error)
 
 
 async def in_daemon(work: Callable[[], T]) -> T:
@@ -32,7 +50,7 @@ async def in_daemon(work: Callable[[], T]) -> T:
             is_accepted = isinstance(error, Exception) and not isinstance(
                 error, StopIteration
             )  # the types call_soon_threadsafe accepts
-            failed = error if is_accepted else RuntimeError(f"{type(error).__name__}: {error}")
+            failed = error if is_accepted else ForeignExit(error)
             set_outcome = functools.partial(future.set_exception, failed)
         else:
             set_outcome = functools.partial(future.set_result, result)

@@ -70,7 +70,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
     e.Recalled(queued="q7"),
     e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
-    e.Rewound(turn=1, note="[Note: its effects stay.]"),
+    e.Rewound(turn=1, note="[Note: its effects stay.]", files="r41"),
     e.Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
     e.Compacted(
         step=1,
@@ -211,6 +211,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         images=(_IMAGE,),
         repeats=3,
         same_as="c0",
+        exit=2,
+        observed="part",
     ),
     e.CallLate(call="c1", outcome="failed", text="It ended with exit status 1."),
     e.ShellStarted(id="s13", command="git status", shared=True, spool="s13.out"),
@@ -238,6 +240,46 @@ EXAMPLES: tuple[e.Entry, ...] = (
     ),
     e.Moved(from_="/srv/engine", to="/srv/motor", by="resume", note="[Note: it is elsewhere.]"),
     e.FolderGone(folder="/srv/motor", note="[Note: it is gone.]"),
+    e.SnapshotTaken(
+        call="c1",
+        states={"a.py": e.PathState(kind="file", object="0" * 40, mode=0o644), "new": e.PathState(kind="absent")},
+        tree="1" * 40,
+        scan="2" * 40,
+        failed="It took too long.",
+        seconds=0.25,
+    ),
+    e.FilesMoved(
+        call="c1",
+        changes=(
+            e.PathChange(
+                path="a.py",
+                before=e.PathState(kind="file", object="0" * 40, mode=0o644),
+                after=e.PathState(kind="absent"),
+            ),
+        ),
+        tree="3" * 40,
+        uncovered=("large.bin",),
+        later=True,
+        failed="It took too long.",
+        note="[Note: it deleted a.py.]",
+    ),
+    e.RestoreStarted(
+        id="r41",
+        calls=("c1",),
+        steps=(
+            e.RestoreStep(
+                path="a.py",
+                expect=e.PathState(kind="absent"),
+                content=e.PathState(kind="file", object="0" * 40, mode=0o644),
+            ),
+        ),
+        skipped=(e.SkippedPath(path="b.py", why="it changed since"),),
+        redo="r40",
+        rewinds=2,
+    ),
+    e.RestoreEnded(
+        id="r41", skipped=(e.SkippedPath(path="b.py", why="it changed since"),), note="[Note: a.py is as before.]"
+    ),
 )
 """One entry of each kind, with every field set."""
 

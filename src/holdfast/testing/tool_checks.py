@@ -21,8 +21,9 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.testing.named_law import NamedLaw
 from holdfast.tool_calls import Effect
+from holdfast.tools.returned_output import tool_output
 from holdfast.tools.schema_fault import schema_fault
-from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput, tool_output
+from holdfast.tools.tool import Plan, Tool, ToolContext, ToolOutput
 
 LONGEST_TOOL_LAW = 20.0
 """Seconds for one law; a tool that needs them counts as hung."""

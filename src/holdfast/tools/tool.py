@@ -50,7 +50,8 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: the model reads `text`; `ok` False makes the call `failed` (a non-zero exit, for example).
 
     `interrupted` means that the tool was stopped early; `text` is then its partial result. `snapshots` are the files
-    whose content the model now knows. `images` are shown with the text.
+    whose content the model now knows. `images` are shown with the text. `exit` is the exit code of a command that ended
+    by itself.
     """
 
     text: str
@@ -58,25 +59,7 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
     snapshots: tuple[FileSeen, ...] = ()
     images: tuple[Image, ...] = ()
-
-
-def tool_output(returned: object) -> ToolOutput:
-    """Return what a tool returned as its output: a text stands for one, and None for one without a text.
-
-    Raises `ToolFailed` for anything else. The tool has run: its effect is not undone.
-    """
-    match returned:
-        case ToolOutput():
-            return returned
-        case str():
-            return ToolOutput(text=returned)
-        case None:
-            return ToolOutput(text="")
-        case _:
-            raise ToolFailed(
-                f"The tool ran and returned {type(returned).__name__} (expected ToolOutput, str or None). "
-                "Its result cannot be shown."
-            )
+    exit: int | None = None
 
 
 class Traces(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,14 +54,16 @@ def chosen_tools(
     return (ALL_TOOLS - left_out - (frozenset[str]() if has_user else FOR_THE_USER)) | {editor}
 
 
-def wanted_tools(names: Collection[str], *, source: str, search: bool) -> frozenset[str]:
+def wanted_tools(names: Collection[str], *, source: str, search: bool, added: Collection[str] = ()) -> frozenset[str]:
     """Return holdfast's names of the tools that the user named in `source`, by Claude Code's names or its own.
 
-    Raise `UsageError` for an unknown one, and for `search` without a service.
+    `added` are the tools of plug-ins. Raise `UsageError` for an unknown one, and for `search` without a service.
     """
-    chosen = {own_tool_name(name.strip()) for name in names if name.strip()}
-    for name in sorted(chosen - ALL_TOOLS):
-        raise UsageError(f"{source} names an unknown tool {name!r} (expected some of {', '.join(sorted(ALL_TOOLS))}).")
+    stripped = {name.strip() for name in names if name.strip()}
+    chosen = {name if name in added else own_tool_name(name) for name in stripped}
+    known = ALL_TOOLS.union(added)
+    for name in sorted(chosen - known):
+        raise UsageError(f"{source} names an unknown tool {name!r} (expected some of {', '.join(sorted(known))}).")
     if "search" in chosen and not search:
         raise UsageError(f"{source} names 'search', which needs a search service. Run holdfast setup search.")
     return frozenset(chosen)

@@ -1,4 +1,4 @@
-"""Tools that come from elsewhere than holdfast, as a session's toolbox sees them: those of MCP servers."""
+"""Tools that come from elsewhere than holdfast, as a toolbox sees them: of MCP servers, plug-ins, programs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 class ToolSource(Protocol):
     """A source of tools. Making one starts and connects to nothing; use it from one event loop."""
+
+    def owns(self, name: str) -> bool:
+        """Return whether a declared tool of this name, which is none of holdfast's own, is one of this source."""
+        ...
 
     def tools(self, declared: Sequence[ToolSchema]) -> Mapping[str, Tool]:
         """Return the tools that the session declared of this source, by name."""

@@ -77,19 +77,32 @@ class LocalToolbox:
         self._wrap: tuple[str, ...] = ()
         self._networks: tuple[str, ...] = ()
         self._backend: SearchBackend | None = None
-        self._remote = tuple(each for each in remote if each.name.startswith("mcp_"))
-        self._foreign = tuple(each for each in remote if each not in self._remote)
-        self._added: Mapping[str, Tool] = {}
+        self._remote = remote
+        self._plain_source: ToolSource | None = None
         self._mcp: McpSettings | None = None
         from holdfast.tools.builtin.declarations import DECLARATIONS
         from holdfast.tools.tool_choice import chosen_tools
 
         self.schemas: tuple[ToolSchema, ...] = (
             *(each for each in DECLARATIONS if each.name in (chosen_tools("") if declared is None else declared)),
-            *self._foreign,
-            *self._remote,
+            *sorted(remote, key=lambda each: each.name.startswith("mcp_")),  # those of servers last
         )
         """The declarations of the tools."""
+
+    @property
+    def folder(self) -> Path:
+        """Return the session's folder."""
+        return self._folder
+
+    @property
+    def root(self) -> Path:
+        """Return the folder in which the tools work, its links followed."""
+        return self._workspace.root
+
+    @property
+    def private(self) -> tuple[Path, ...]:
+        """Return holdfast's own folders, which no tool changes."""
+        return self._workspace.private
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -112,16 +125,24 @@ class LocalToolbox:
             backend=self._backend,
             sandbox=None if self._wrap else self._sandbox,
         )
-        remote = {each.name for each in (*self._foreign, *self._remote)}
+        remote = {each.name for each in self._remote}
         names = dict.fromkeys(each.name for each in self.schemas if each.name not in remote)
         if "bash" in names:  # those for tasks are declared with the first one, the others where a user can answer
             names |= dict.fromkeys(("task", "stop_task", "ask_user", "present_plan"))
         local = {name: tools[name] for name in names}
-        added = {each.name: self._added[each.name] for each in self._foreign if each.name in self._added}
-        return ToolNames(local, {**added, **self._remote_tools()})
+        foreign = {name: tool for each in self._sources for name, tool in each.tools(self._of(each)).items()}
+        return ToolNames(local, foreign)
 
-    def _remote_tools(self) -> Mapping[str, Tool]:
-        return self._servers.tools(self._remote) if self._remote else {}
+    @property
+    def _sources(self) -> tuple[ToolSource, ...]:
+        """Return the sources of the tools that are not holdfast's own: plug-ins and programs, then servers."""
+        plain = () if self._plain_source is None else (self._plain_source,)
+        has_servers = self._mcp is not None or any(each.name.startswith("mcp_") for each in self._remote)
+        return (*plain, self._servers) if has_servers else plain
+
+    def _of(self, source: ToolSource) -> tuple[ToolSchema, ...]:
+        """Return the declared tools of a source."""
+        return tuple(each for each in self._remote if source.owns(each.name))
 
     @cached_property
     def _servers(self) -> ToolSource:
@@ -159,38 +180,33 @@ class LocalToolbox:
         self._wrap = words
 
     def add_tools(self, tools: Mapping[str, Tool]) -> None:
-        """Serve these tools of plug-ins, as far as the session declared them. Call this before `tools`."""
-        self._added = tools
+        """Serve these tools of plug-ins or a program, as far as the session declared them. Call this before `tools`."""
+        from holdfast.tools.given_tools import GivenTools
+
+        self._plain_source = GivenTools(tools)
 
     def may_ask(self, settings: McpSettings | None) -> None:
         """Allow asking these MCP servers, for the tools that the session declared. Call this before `tools`."""
         self._mcp = settings
 
     def redeclare(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
-        """Return the tools that the next turn declares, with the current tools of MCP servers, and serve them."""
-        declared = self._present(declared)
-        if self._mcp is None:
-            return declared
-        remote = tuple(each for each in declared if each.name.startswith("mcp_"))
-        local = tuple(each for each in declared if each not in remote)
-        now = self._servers.redeclare(remote)
-        if now != remote:
-            self._remote, self.schemas = now, (*local, *now)
-            vars(self).pop("_tools", None)  # made again when the next one is called
-        return (*local, *now)
+        """Return the tools that the next turn declares, with the current tools of each source, and serve them.
 
-    def _present(self, declared: tuple[ToolSchema, ...]) -> tuple[ToolSchema, ...]:
-        """Return the tools without those of plug-ins that are gone; those that changed are declared as they are now."""
-        if not self._foreign:
+        A tool of a plug-in that is gone is not declared any more.
+        """
+        known = {each.name for each in self._remote}
+        remote = tuple(each for each in declared if each.name in known or each.name.startswith("mcp_"))
+        now = tuple(
+            schema
+            for source in self._sources
+            for schema in source.redeclare(tuple(each for each in remote if source.owns(each.name)))
+        )
+        if now == remote:
             return declared
-        foreign = {each.name for each in self._foreign}
-        now = {name: self._added[name].schema for name in foreign if name in self._added}
-        found = tuple(now.get(each.name, each) for each in declared if each.name not in foreign or each.name in now)
-        if found != declared:
-            self._foreign = tuple(now.values())
-            self.schemas = found
-            vars(self).pop("_tools", None)
-        return found
+        local = tuple(each for each in declared if each not in remote)
+        self._remote, self.schemas = now, (*local, *now)
+        vars(self).pop("_tools", None)  # made again when the next one is called
+        return self.schemas
 
     def server_reports(self) -> Mapping[str, str]:
         """Return why each MCP server of the session failed that was needed last, "" for one that works. Asks none."""

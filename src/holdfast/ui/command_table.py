@@ -45,6 +45,8 @@ COMMANDS: Mapping[str, ListedCommand] = {
     "mcp": _command("commands.mcp", "manage MCP servers"),
     "plugins": _command("commands.plugins", "list plug-ins, and why one is not in use"),
     "sessions": _command("commands.sessions", "manage your sessions"),
+    "undo": _command("commands.undo", "take back what a session did to files"),
+    "redo": _command("commands.undo", "do again what was undone", main="redo_main", parser="redo_parser"),
     "check": _command("commands.check", "validate a conversation file", main="check_file", parser="check_parser"),
     "repair": _command("commands.check", "repair a conversation file", main="repair_file", parser="repair_parser"),
     "acp": _command("acp.main", "serve an editor over the Agent Client Protocol"),

@@ -62,6 +62,7 @@ class Logged:
             connect=connect,
             mode="yolo",
             emit=self.receive,
+            ends_with_listener=True,
             limits=self.rig.limits,
             log=self.log,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from agent_harness import Rig, opened, says, waits
@@ -23,7 +24,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, Usage
 from holdfast.session.journal.store import MemoryStore
-from holdfast.testing.script import Say
+from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionToolbox
 from holdfast.tool_calls import FileSeen
@@ -232,3 +233,26 @@ async def test_a_crash_at_the_question_asked_again_asks_once_more() -> None:
     await again.agent.resume_turn()
     assert other.calls == ["dead00001", "dead00002"]
     assert results(again)[0] == ("dead00000", "interrupted")
+
+
+async def test_a_turn_whose_open_call_has_lost_its_tool_is_settled_and_not_asked_again() -> None:
+    journal = crashed()
+    journal[0] = msgspec.structs.replace(opened(), tools=(says("act").schema, says("look").schema))
+    person = Person()
+    store = MemoryStore()
+    store.append(journal, expected=0)
+    again = Rig(
+        ScriptedModel([[Call("look", {}), Call("act", {})], [Say("done")]]),
+        [says("look")],
+        mode="ask",
+        store=store,
+        ask=person,
+    )
+    assert not again.agent.recovery.can_resume
+    assert await again.agent.resume_turn() is None
+    assert person.calls == []
+    ended = {each.call: each.outcome for each in again.entries if isinstance(each, CallEnded)}
+    assert ended == {"dead00000": "interrupted", "dead00001": "not_started", "dead00002": "not_started"}
+    await again.agent.run("go on")
+    (text,) = [each.text for each in again.entries if isinstance(each, CallEnded) and "does not exist" in each.text]
+    assert text.startswith("Tool 'act' does not exist (expected one of look).")  # though it is declared

@@ -55,6 +55,7 @@ class _Session(Session):
             mode="yolo",
             limits=FEW,
             emit=self.emitted,
+            ends_with_listener=True,
             fallback=self.fallback,
         )
 

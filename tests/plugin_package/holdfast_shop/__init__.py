@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,13 +14,14 @@ from holdfast.history.draft_messages import DraftMessage
 from holdfast.history.formats import find_format
 from holdfast.history.formats.format import RequestFacts
 from holdfast.history.shape import Grammar, Message
-from holdfast.host.commands import Rename
+from holdfast.host.commands import Prompt, Rename
 from holdfast.host.plugins.contributions import (
     PluginCommand,
     PluginSlashCommand,
     PluginSurface,
     Said,
     SlashFacts,
+    SurfaceHosts,
     own_provider,
 )
 from holdfast.providers.registry import ModelEndpoint
@@ -63,6 +65,21 @@ def count(words: list[str], environ: Mapping[str, str]) -> int:
     """Print how many words there are."""
     del environ
     sys.stdout.write(f"{len(words)} words\n")
+    return 0
+
+
+def kiosk(words: list[str], hosts: SurfaceHosts) -> int:
+    """Send the words as one prompt in a session of the user's, and print each event's name and the answer."""
+
+    async def serve() -> str:
+        async with hosts.open(asks_user=False) as host:
+            heard: set[str] = set()
+            host.listen(lambda event: heard.add(type(event).__name__))
+            await host.submit(Prompt(" ".join(words))).ended
+            sys.stdout.write(f"{' '.join(sorted(heard & {'Opened', 'Busy', 'Idle'}))}\n")
+            return host.opened().conversation.answer
+
+    sys.stdout.write(f"{asyncio.run(serve())}\n")
     return 0
 
 
@@ -121,4 +138,4 @@ slash_commands = [PluginSlashCommand("hours", "when the shop is open", opening_h
 commands = [PluginCommand("shopcount", "count words", count)]
 providers = [own_provider("echo", open_model)]
 formats = [TurnsFormat()]
-surfaces = [PluginSurface("kiosk", "a surface of one line", count)]
+surfaces = [PluginSurface("kiosk", "a surface of one line", kiosk)]

@@ -50,6 +50,10 @@ LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended",
     "server-failed",
     "moved",
     "folder-gone",
+    "snapshot-taken",
+    "files-moved",
+    "restore-started",
+    "restore-ended",
 }
 """The kinds that these journals are older than."""
 

@@ -28,7 +28,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.parts import CallPart, TextPart, ThinkingPart, Usage
 from holdfast.tool_calls import ToolSchema
-from holdfast.ui.tui.agent_thread.conversation_meter import CONTEXT_ENTRIES
+from holdfast.ui.tui.agent_thread.host_messages import CONTEXT_ENTRIES
 from journals import journals
 from laws import law
 

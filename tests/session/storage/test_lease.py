@@ -193,10 +193,17 @@ def test_what_the_holder_wrote_cannot_act_on_a_terminal(tmp_path: Path) -> None:
 def test_a_lease_that_says_nothing_is_still_a_lease(tmp_path: Path) -> None:
     lease = Lease.take(tmp_path)
     (tmp_path / "lock").write_bytes(b"")
-    with pytest.raises(SessionBusy, match=r"\(unknown\)"):
-        Lease.take(tmp_path)
+    assert "is already open in another process (unknown)" in tried(tmp_path)
     lease.release()
     assert tried(tmp_path) == "taken\n"
+
+
+def test_a_process_that_opens_a_session_twice_reads_that_it_has_it(tmp_path: Path) -> None:
+    lease = Lease.take(tmp_path)
+    for open_it in (lambda: Lease.take(tmp_path), lambda: raise_if_busy(tmp_path)):
+        with pytest.raises(SessionBusy, match="is already open in this process"):
+            open_it()
+    lease.release()
 
 
 def test_a_lock_that_was_moved_away_between_opening_and_locking_is_no_lease(

@@ -80,6 +80,13 @@ def test_a_session_is_created_once(tmp_path: Path) -> None:
     SqliteStore.open(tmp_path / "s").close()  # the refusal kept no lease
 
 
+def test_a_folder_may_be_named_by_a_text(tmp_path: Path) -> None:
+    SqliteStore.create(f"{tmp_path}/s").close()
+    with closing(SqliteStore.open(f"{tmp_path}/s")) as store:
+        assert store.length == 0
+    assert read_copy(f"{tmp_path}/s").records == ()
+
+
 def test_an_empty_folder_may_become_a_session(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "session.db.tmp").write_text("left by a process that was killed while creating")

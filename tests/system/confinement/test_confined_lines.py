@@ -34,7 +34,7 @@ def test_no_line_acts_at_level_read(kind: walls.WallKind, user: int, open_folder
         level="read",
         user=user,
         masks=(str(folder / "ws/.env"),),
-        inherited=str(folder / "outside/secret.txt"),
+        inherited=str(folder / "outside/plain.txt"),
     )
     lines = [row[0] for row in some([(line,) for line in LINES], 150)]
     try:

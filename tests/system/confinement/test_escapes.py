@@ -81,7 +81,7 @@ OF_ANY_USER = {
 def test_without_a_wall_the_attempts_succeed(open_folder: Path) -> None:
     user = walls.NOBODY if os.geteuid() == 0 else os.geteuid()  # never as root: it could take the machine down
     folder = open_folder / "open"
-    wall = walls.Wall(folder=folder, kind="none", level="read", user=user, inherited=str(folder / "outside/secret.txt"))
+    wall = walls.Wall(folder=folder, kind="none", level="read", user=user, inherited=str(folder / "outside/plain.txt"))
     try:
         found = escape_attempts.escapes(folder, wall)
     finally:

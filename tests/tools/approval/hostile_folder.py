@@ -29,7 +29,7 @@ class HostileFolder:
         }
         for folder in ("ws/sub", "outside/d", "home/.ssh"):
             (self.base / folder).mkdir(parents=True)
-        (self.base / "outside/secret.txt").write_text(f"{SECRET}\n")
+        (self.base / "outside/plain.txt").write_text(f"{SECRET}\n")
         (self.base / "outside/d/deep-name.txt").write_text(f"{SECRET}\n")
         (self.base / "home/.ssh/id_rsa").write_text(f"{SECRET}\n")
         for name, text in {
@@ -40,11 +40,11 @@ class HostileFolder:
             ".env": f"KEY={SECRET}\n",
             "evil.py": "open('PWNED', 'w')\n",
             "evil.sh": "touch PWNED\n",
-            "list": f"{self.base}/outside/secret.txt\n",
-            "list0": f"{self.base}/outside/secret.txt\0",
+            "list": f"{self.base}/outside/plain.txt\n",
+            "list0": f"{self.base}/outside/plain.txt\0",
         }.items():
             (self.ws / name).write_text(text)
-        (self.ws / "link").symlink_to("../outside/secret.txt")
+        (self.ws / "link").symlink_to("../outside/plain.txt")
         (self.ws / "data").symlink_to("../outside/d")
         (self.ws / "sub/out").symlink_to("../../outside")
         for command in ("init -q", "add a.txt", "-c user.name=a -c user.email=a@b commit -qm one"):

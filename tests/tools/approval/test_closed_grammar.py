@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hostile_folder import HostileFolder, is_free
 
+from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.shell.closed_options import closed_options, options_of
 from holdfast.tools.shell.command_line import Word
 from holdfast.tools.shell.read_only import awk_more, sed_reads
@@ -54,14 +55,14 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "the kernel's own links lead elsewhere for each process": (
         [
-            "cd sub && cat /proc/self/cwd/out/secret.txt",
-            "cd sub && cat ../procself/out/secret.txt",
+            "cd sub && cat /proc/self/cwd/out/plain.txt",
+            "cd sub && cat ../procself/out/plain.txt",
             "cat procself/a.txt",
         ],
         ["cd sub && cat c.txt"],
     ),
     "cd goes by names, or as the kernel finds them": (
-        ["cd sub/up/../ws && cat ../outside/secret.txt", "cd sub/up/../ws; cat ../outside/secret.txt"],
+        ["cd sub/up/../ws && cat ../outside/plain.txt", "cd sub/up/../ws; cat ../outside/plain.txt"],
         ["cd sub && cat ../a.txt", "cd sub && cd ../clean && cat x.txt"],
     ),
     "several wildcards are one character": (
@@ -85,7 +86,7 @@ RULES: dict[str, tuple[list[str], list[str]]] = {
         ["rg one proj", "fd a proj", "cd proj && rg one"],
         ["rg one a.txt", "fd a clean"],
     ),
-    "a date may name a file of time zones": (["date -d 'TZ=\"$B/outside/secret.txt\" now'"], ["date -d @0"]),
+    "a date may name a file of time zones": (["date -d 'TZ=\"$B/outside/plain.txt\" now'"], ["date -d @0"]),
     "a name may be asked of a server": (["hostname -f", "hostname -i"], ["hostname", "hostname -s"]),
 }
 
@@ -97,16 +98,24 @@ def test_a_rule_holds_back_what_acts_and_not_what_is_usual(
     folder = HostileFolder(tmp_path)
     (folder.ws / "clean").mkdir()
     (folder.ws / "clean/x.txt").write_text("x\n")
-    (folder.ws / "clean/éé").symlink_to("../../outside/secret.txt")
+    (folder.ws / "clean/éé").symlink_to("../../outside/plain.txt")
     (folder.ws / "sub/up").symlink_to("..")
     (folder.ws / "procself").symlink_to("/proc/self/cwd")
     (folder.ws / "proj").mkdir()
-    (folder.ws / "proj/.gitignore").symlink_to("../../outside/secret.txt")
-    (folder.ws / "z.zip").symlink_to("../outside/secret.txt")
+    (folder.ws / "proj/.gitignore").symlink_to("../../outside/plain.txt")
+    (folder.ws / "z.zip").symlink_to("../outside/plain.txt")
     monkeypatch.chdir(folder.ws)
     hostile, usual = RULES[rule]
     assert [line for line in hostile if is_free(folder, folder.filled(line))] == []
     assert [line for line in usual if not is_free(folder, folder.filled(line))] == []
+
+
+def test_what_lies_outside_has_names_that_no_list_of_secrets_holds_back(tmp_path: Path) -> None:
+    """A line that names a secret asks for its name alone: then no rule about links and folders would be tried."""
+    folder = HostileFolder(tmp_path)
+    outside = [path for path in (folder.base / "outside").rglob("*") if path.is_file()]
+    assert len(outside) == 2
+    assert [path for path in outside if holds_secrets(str(path))] == []
 
 
 def test_a_program_that_another_one_starts_does_not_lie_in_the_workspace(

@@ -26,22 +26,22 @@ LINES = {
         'cat l"i"n?',
         "cat l[^x]nk",
         "cat l[!x]nk",
-        "cat sub/o[^x]t/secret.txt",
+        "cat sub/o[^x]t/plain.txt",
         "cat '../outside'/s*",
         "sed p l'i'n?",
         "awk 1 l\\in?",
         'sort "./"../outside/s*',
     ],
     "a folder above a link": [
-        "cat data/../secret.txt",
-        "head < data/../secret.txt",
-        "cd -P data/.. && cat secret.txt",
-        "cd -LP data/.. && cat secret.txt",
-        "echo $(<data/../secret.txt)",
-        "cat sub/../data/../secret.txt",
-        "xxd data/../secret.txt | xxd -r",
-        "cat */../secret.txt",
-        "cat */secret.txt",
+        "cat data/../plain.txt",
+        "head < data/../plain.txt",
+        "cd -P data/.. && cat plain.txt",
+        "cd -LP data/.. && cat plain.txt",
+        "echo $(<data/../plain.txt)",
+        "cat sub/../data/../plain.txt",
+        "xxd data/../plain.txt | xxd -r",
+        "cat */../plain.txt",
+        "cat */plain.txt",
     ],
     "links that the program finds": [
         "grep -R TOPSECRET .",
@@ -55,7 +55,7 @@ LINES = {
         "ls -LR data/.. sub/out",
     ],
     "names in a file": ["wc --files0-from=list0 && cat link", "cat $(cat list)", "xargs cat < list"],
-    "an abbreviated option": ["grep --regex=TOP $B/outside/secret.txt", "grep --reg=TOP $B/outside/secret.txt"],
+    "an abbreviated option": ["grep --regex=TOP $B/outside/plain.txt", "grep --reg=TOP $B/outside/plain.txt"],
     "a secret of the workspace": ["cat .env", "cat < .env", "cat .e*", "grep -rn KEY .", "head -n 1 .ENV .env"],
     "a repository within the workspace": ["git diff --no-index a.txt link --ext-diff; cat link"],
 }
@@ -180,10 +180,10 @@ def test_a_line_above_a_limit_asks_and_one_below_does_not(above: str, below: str
 PROGRAMS = ["cat", "head", "sort", "wc", "grep", "sed", "awk", "ls", "find", "diff", "xxd"]
 MORE_PROGRAMS = ["md5sum", "jq", "strings", "python3", "git", "tac", "od", "cut", "file", "stat"]
 OPTIONS = ["", "", "-n", "-r", "-R", "-L", "-l", "-v", "--", "1p", "-exec cat {} +", "-e TOP", "TOP", ".", "1", "-c"]
-NAMES = ["link", "data", "data/..", "data/../secret.txt", "sub/out", "sub/out/secret.txt", "a.txt", "sub", ".", "list"]
+NAMES = ["link", "data", "data/..", "data/../plain.txt", "sub/out", "sub/out/plain.txt", "a.txt", "sub", ".", "list"]
 MORE_NAMES = [
-    "../outside/secret.txt",
-    "$B/outside/secret.txt",
+    "../outside/plain.txt",
+    "$B/outside/plain.txt",
     "evil.py",
     "*",
     "sub/*",

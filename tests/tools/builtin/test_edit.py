@@ -194,11 +194,11 @@ def test_several_replacements_are_made_in_turn_or_none(space: Workspace) -> None
     assert ran(plan).text == "Edited app.py: 6 replacements, the first at line 2 (+4 -4 lines)."
     after = CODE.replace("value", "v").replace("compute(1)", "compute(4)")
     assert (space.root / "app.py").read_text() == after
-    with pytest.raises(ToolFailed, match=r"^Replacement 2 of 2: Text 'old' does not occur .*Nothing was written"):
+    with pytest.raises(ToolFailed, match=r"^Replacement 2 of 2: Argument 'old' does not occur .*Nothing was written"):
         planned(
             EditTool(space), path="app.py", edits=[{"old": "v = compute(4)", "new": "x"}, {"old": "none", "new": "y"}]
         )
-    with pytest.raises(ToolFailed, match=r"^Replacement 1 of 2: Text 'old' occurs more than once"):
+    with pytest.raises(ToolFailed, match=r"^Replacement 1 of 2: Argument 'old' occurs more than once"):
         planned(EditTool(space), path="app.py", old="return", new="x", edits=[{"old": "one", "new": "y"}])
     with pytest.raises(ToolFailed, match="undo each other"):
         planned(EditTool(space), path="app.py", edits=[{"old": "one", "new": "1"}, {"old": "def 1", "new": "def one"}])
@@ -209,7 +209,7 @@ def test_a_place_found_loosely_is_said(space: Workspace) -> None:
     out = called(EditTool(space), path="app.py", old="value = compute(2)  \nreturn value", new="return 2")
     assert out.text == (
         "Edited app.py: 1 replacement at line 7 (+1 -2 lines). "
-        "Text 'old' was found loosely: indentation differed and was adapted."
+        "Argument 'old' was found loosely: indentation differed and was adapted."
     )
     assert (space.root / "app.py").read_text().endswith("def two():\n    return 2\n")
 

@@ -108,6 +108,17 @@ def test_a_host_with_an_address_that_is_not_public_is_not_asked(site: Site, addr
     assert site.requests == []
 
 
+def test_a_name_that_leads_elsewhere_once_it_was_judged_is_asked_where_it_was_judged(site: Site) -> None:
+    """The rebinding of a name: its server answers with an allowed address first, and with an inner one at once."""
+    site.pages["/a"] = page(b"as judged")
+    found = iter([["127.0.0.1"], ["127.0.0.2"]])
+    tool = FetchTool(look_up=lambda _host, _port: next(found))
+    tool.networks = ("127.0.0.1/32",)
+    assert called(tool, url=site.url("/a")).text.endswith("as judged")
+    assert next(found) == ["127.0.0.2"]  # it was not looked up a second time
+    assert site.requests == [(f"{HOST}:{site.port}", "/a")]
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "[::1]", "0x7f.0.0.1"])
 def test_names_of_this_machine_are_seen_through(site: Site, host: str) -> None:
     with pytest.raises(ToolFailed, match=r"not a public address|cannot be resolved|Address .* is invalid"):

@@ -19,7 +19,7 @@ from textual.widgets import Input, OptionList, Static
 from holdfast.agent.events import Fact, TurnFailed
 from holdfast.agent.sessions import create
 from holdfast.config.settings import Config
-from holdfast.host.events import Window
+from holdfast.host.events import Asked, Window
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.entries import Titled
 from holdfast.tool_calls import Mode
@@ -29,7 +29,6 @@ from holdfast.ui.advice import SCREEN
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui import app
-from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.widgets.composer import ASKING, BUSY, PLACEHOLDER_IDLE
@@ -159,9 +158,7 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
         await typed(pilot, "/help")
         await pilot.press("ctrl+d", "escape")
         plan = Plan(effect="execute", title="run: true", command="true", detail="true", run=_runs)
-        screen._receive(
-            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan)
-        )
+        screen._receive(Asked(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan))
         screen.approval.choose("no")
         await pilot.press("x", "home", "ctrl+d")
         assert screen.is_running
@@ -171,9 +168,7 @@ async def test_ctrl_d_deletes_where_something_else_is_written(tmp_path: Path) ->
 async def test_an_open_question_takes_the_colours_of_a_new_theme(tmp_path: Path) -> None:
     async with showing(start(tmp_path)) as (screen, pilot):
         plan = Plan(effect="read", title="fetch it", host="example.org", run=_runs)
-        screen._receive(
-            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan)
-        )
+        screen._receive(Asked(question_of(plan, mode=screen.controller.status.mode, why="", call="c"), plan))
         for theme in ("holdfast-light", "holdfast-dark"):
             screen.theme = theme
             await pilot.pause()

@@ -13,12 +13,12 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from holdfast.host.events import Asked
 from holdfast.questions import ApprovalAnswer
 from holdfast.tools.approval.question import question_of
 from holdfast.tools.tool import Plan
 from holdfast.tools.tool_choice import ALL_TOOLS
 from holdfast.tools.toolbox import LocalToolbox
-from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.app import HoldfastApp
 from holdfast.ui.tui.keys import question_keys
 from holdfast.ui.tui.widgets.detail_view import DetailView
@@ -45,7 +45,7 @@ def ask(screen: HoldfastApp, plan: Plan, *, why: str = "why") -> list[tuple[str,
         answered.append((question, answer))
 
     screen.controller.agent.answer = keep
-    screen._receive(ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why=why, call="c"), plan))
+    screen._receive(Asked(question_of(plan, mode=screen.controller.status.mode, why=why, call="c"), plan))
     return answered
 
 
@@ -216,9 +216,7 @@ async def test_behind_a_quick_answer_an_option_is_highlighted(tmp_path: Path, mo
         answered = ask(screen, plan)
         await pilot.press("enter")
         await until(lambda: len(answered) == 1)
-        screen._receive(
-            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan)
-        )
+        screen._receive(Asked(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan))
         await pilot.press("enter")
         assert len(answered) == 1, "the same Enter, held down"
         assert screen.approval.query_one(OptionList).highlighted == 0
@@ -232,9 +230,7 @@ async def test_a_key_that_waits_answers_no_other_question(tmp_path: Path) -> Non
         answered = ask(screen, plan)
         await pilot.pause()
         screen.approval.take_key(events.Key("1", "1"))
-        screen._receive(
-            ApprovalRequested(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan)
-        )
+        screen._receive(Asked(question_of(plan, mode=screen.controller.status.mode, why="why", call="d"), plan))
         screen.approval._release()
         await pilot.pause()
         assert answered == []

@@ -11,7 +11,8 @@ from holdfast.agent.events import Event, Fact, LiveText, LiveThinking, Shortenin
 from holdfast.config.model_servers import ModelOverrides
 from holdfast.config.settings import Config
 from holdfast.errors import ModelUnusable, UsageError
-from holdfast.host.events import Busy, Idle, Window
+from holdfast.host.commands import Shell
+from holdfast.host.events import AskClosed, Busy, Idle, Window
 from holdfast.providers.credentials.provider_keys import ProviderKey
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import (
@@ -29,7 +30,6 @@ from holdfast.session.journal.entries import (
 from holdfast.session.journal.model_settings import ModelSettings
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import (
-    ApprovalClosed,
     CurrentConversation,
     InputAccepted,
     SessionClosed,
@@ -122,10 +122,10 @@ def test_what_is_being_done(session: SessionController, event: Event, doing: str
 
 
 def test_what_was_submitted_is_seen_at_once_and_a_stop_is_for_it(session: SessionController) -> None:
-    session.run_command("true", share=False)
+    session.run(Shell("true"))
     assert session.status.doing == STARTING_UP
     session.stop()
-    session.run_command("true", share=False)
+    session.run(Shell("true"))
     session.take(InputAccepted())
     assert session.status.doing == STARTING_UP, "the second was not stopped"
     session.take(InputAccepted())
@@ -135,14 +135,14 @@ def test_what_was_submitted_is_seen_at_once_and_a_stop_is_for_it(session: Sessio
 def test_each_state_is_shown_once(session: SessionController, shown: list[Status]) -> None:
     session.take(Fact(1, ModelChanged(model="c:d")))
     session.take(Fact(2, ModelChanged(model="c:d")))
-    session.take(ApprovalClosed())
+    session.take(AskClosed("c"))
     assert [each.model for each in shown] == ["c:d"]
 
 
 def test_what_cannot_take_a_prompt_says_so(tmp_path: Path, session: SessionController) -> None:
     session.take(opened(read_only=True))
     with pytest.raises(UsageError, match="Read-only") as refused:
-        session.run_command("true", share=False)
+        session.run(Shell("true"))
     assert str(refused.value) == READ_ONLY
     assert session.status.doing == ""
     without = controller(tmp_path, [], model="")

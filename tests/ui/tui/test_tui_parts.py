@@ -71,7 +71,7 @@ class Writing(App[None]):
     def __init__(self, folder: Path = Path("/nowhere")) -> None:
         super().__init__()
         self.sent: list[tuple[str, bool]] = []
-        self.completions = Completions(folder, prompts=tuple)
+        self.completions = Completions(folder, added=tuple)
         self.composer = Composer(self.completions)
 
     def compose(self) -> ComposeResult:

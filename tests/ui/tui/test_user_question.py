@@ -9,11 +9,11 @@ import pytest
 from test_app import showing, start, until
 from test_question_dialog import SIZES, ask, plan_of, read_through, visible
 
+from holdfast.host.events import AskClosed
 from holdfast.questions import ApprovalAnswer
 from holdfast.tools.approval.question import question_of
 from holdfast.tools.builtin.ask_user import AskUserTool
 from holdfast.tools.tool import Plan
-from holdfast.ui.tui.agent_thread.messages import ApprovalClosed
 from tiers import sampled
 
 
@@ -48,7 +48,7 @@ async def test_an_option_is_chosen_by_its_number(tmp_path: Path, columns: int, l
         await pilot.press("2")
         await until(lambda: bool(answered))
         assert answered == [("c", ApprovalAnswer("option2"))]
-        screen._receive(ApprovalClosed())
+        screen._receive(AskClosed("c"))
         assert not screen.controller.status.model_asks
 
 

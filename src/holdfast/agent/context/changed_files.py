@@ -27,7 +27,11 @@ def files_seen(fold: Fold) -> dict[str, tuple[FileSeen, ...]]:
 
 
 def changed_files(
-    known: Mapping[str, tuple[FileSeen, ...]], toolbox: Toolbox, sources: Sequence[InstructionSource]
+    known: Mapping[str, tuple[FileSeen, ...]],
+    toolbox: Toolbox,
+    sources: Sequence[InstructionSource],
+    *,
+    program: str = model_notices.HOLDFAST,
 ) -> tuple[FilesChanged, ...]:
     """Return an entry for the `files_seen` files that match no known version, or nothing if there are none.
 
@@ -44,9 +48,9 @@ def changed_files(
             changed.append(now)
     if not changed and not new_instructions:
         return ()
-    notes = [model_notices.files_note(changed)] if changed else []
+    notes = [model_notices.files_note(changed, program=program)] if changed else []
     if new_instructions:
-        notes.append(instructions_note(new_instructions))
+        notes.append(instructions_note(new_instructions, program=program))
     return (FilesChanged(files=(*changed, *(each.snapshot for each in new_instructions)), note="\n\n".join(notes)),)
 
 

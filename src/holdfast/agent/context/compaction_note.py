@@ -90,7 +90,8 @@ def compaction_note(
         "Files you changed or meant to change:": _file_list(done.changed),
         "Other files you read:": _file_list(done.read),
     }
-    paragraphs = [_SUMMARY_HEADING.format(model=model) if model else _LEFT_OUT_HEADING]
+    heading = _SUMMARY_HEADING if model else _LEFT_OUT_HEADING
+    paragraphs = [heading.format(model=model, program=conversation.program)]
     paragraphs += [f"{title}\n{text.strip()}" for title, text in sections.items() if text.strip()]
     return "\n\n".join(paragraphs) + "]"
 
@@ -111,12 +112,12 @@ def _request_heading(conversation: Conversation, through: PromptMark | None) -> 
 
 
 _SUMMARY_HEADING = (
-    "[Note from holdfast: this conversation grew long. Its older part is no longer shown; this summary by {model} "
+    "[Note from {program}: this conversation grew long. Its older part is no longer shown; this summary by {model} "
     "replaces it. If you need something that the summary does not say, look it up again."
 )
 
 _LEFT_OUT_HEADING = (
-    "[Note from holdfast: this conversation grew longer than its model can read, and could not be summarized. Its "
+    "[Note from {program}: this conversation grew longer than its model can read, and could not be summarized. Its "
     "older part was left out: you know only what this note says about it. Look at the current state of the files "
     "before you continue, and ask the user what they had decided."
 )

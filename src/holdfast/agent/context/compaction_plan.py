@@ -131,7 +131,9 @@ def truncate_results(conversation: Conversation, *, total: int) -> Pruned | None
     outputs: dict[str, str] = {}
     for result in last.results:
         if weights[result.call] >= level + _SHORTEST:
-            outputs[result.call] = model_notices.too_large_result(cap(result.text, BYTES * level), len(result.images))
+            outputs[result.call] = model_notices.too_large_result(
+                cap(result.text, BYTES * level), len(result.images), program=conversation.program
+            )
     saved = sum(weights[call] - tokens_of(text) for call, text in outputs.items())
     return Pruned(outputs=outputs, saved=saved) if outputs else None
 

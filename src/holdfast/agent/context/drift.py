@@ -26,6 +26,10 @@ class Drift:
         self._toolbox = toolbox
         self._instructions = instructions
 
+    @property
+    def _program(self) -> str:
+        return self._journal.fold.program
+
     def files(self) -> Awaitable[tuple[e.FilesChanged | e.FolderGone, ...]]:
         """Look in a thread, and return an entry if files have changed, or the folder does not exist any more."""
         seen = files_seen(self._journal.fold)
@@ -34,7 +38,11 @@ class Drift:
     def _look(self, seen: Mapping[str, tuple[FileSeen, ...]]) -> tuple[e.FilesChanged | e.FolderGone, ...]:
         """Return an entry for changed files; without their folder that they are deleted says nothing."""
         folder = self._missing_folder()
-        return self._folder_gone(folder) if folder else changed_files(seen, self._toolbox, self._instructions)
+        return (
+            self._folder_gone(folder)
+            if folder
+            else changed_files(seen, self._toolbox, self._instructions, program=self._program)
+        )
 
     def _missing_folder(self) -> str:
         folder = self._toolbox.missing_folder() if isinstance(self._toolbox, FolderToolbox) else ""
@@ -45,7 +53,7 @@ class Drift:
     def _folder_gone(self, folder: str) -> tuple[e.FolderGone, ...]:
         """Return an entry if the session's folder does not exist any more, unless the last one said so."""
         is_news = bool(folder) and folder != self._journal.folder_gone
-        return (e.FolderGone(folder=folder, note=folder_gone_note(folder)),) if is_news else ()
+        return (e.FolderGone(folder=folder, note=folder_gone_note(folder, program=self._program)),) if is_news else ()
 
     def folder_after_call(self, ended: e.CallEnded) -> Awaitable[tuple[e.FolderGone, ...]] | None:
         """Say behind a call that failed if the reason may be that the folder is gone."""
@@ -70,7 +78,7 @@ class Drift:
 
         opened = self._journal.conversation.opened
         declared = () if opened is None else opened.tools
-        return tuple(failures(self._journal.failed_servers, reports, declared, noted=noted))
+        return tuple(failures(self._journal.failed_servers, reports, declared, noted=noted, program=self._program))
 
     def tools(self) -> tuple[e.ServerFailed | e.ToolsChanged, ...]:
         """Return entries for servers that failed, and for tools that changed or can be called again."""
@@ -82,7 +90,7 @@ class Drift:
             return failed
         from holdfast.agent.server_notices import change_note
 
-        note = "\n".join(filter(None, (*notes, change_note(declared, now))))
+        note = "\n".join(filter(None, (*notes, change_note(declared, now, program=self._program))))
         return (*failed, e.ToolsChanged(tools=now, note=note))
 
     def _recovered(self) -> tuple[str, ...]:
@@ -95,7 +103,7 @@ class Drift:
         back = recovered(reported, self._toolbox.server_reports())
         for server in back:
             del reported[server]
-        return (recovery_note(back),) if back else ()
+        return (recovery_note(back, program=self._program),) if back else ()
 
 
 async def _server_entries(failed: tuple[e.ServerFailed, ...]) -> tuple[e.ServerFailed, ...]:

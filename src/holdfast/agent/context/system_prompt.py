@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from holdfast.session.model_notices import HOLDFAST
 from holdfast.system.git import branch, repository, unfinished_operation
 from holdfast.text import valid_unicode
 from holdfast.tools.tool import Instruction
@@ -31,26 +32,26 @@ _INSTRUCTIONS = (
 )
 
 
-def system_prompt(replacement: str = "", *, appended: str = "") -> str:
+def system_prompt(replacement: str = "", *, appended: str = "", program: str = HOLDFAST) -> str:
     """Return the system prompt of a new session: the user's `replacement` or holdfast's, then what they `appended`."""
-    text = replacement or Path(__file__).with_name("system.md").read_text("utf-8").strip()
+    text = replacement or Path(__file__).with_name("system.md").read_text("utf-8").strip().replace(HOLDFAST, program)
     return "\n\n".join(filter(None, (text, appended)))
 
 
-def folder_facts(cwd: Path, *, today: str, instructions: Iterable[Instruction] = ()) -> str:
+def folder_facts(cwd: Path, *, today: str, instructions: Iterable[Instruction] = (), program: str = HOLDFAST) -> str:
     """Return the facts of a new session in `cwd`, with its instructions; `today` is an ISO date. Starts no process.
 
     Not even `git status`, which could run programs named in the repository's config before the user has agreed.
     """
-    facts = f"[Note from holdfast: where you work.\n{_facts(cwd, today)}]"
+    facts = f"[Note from {program}: where you work.\n{_facts(cwd, today)}]"
     blocks = [_block(each) for each in instructions]
     return "\n\n".join([facts, *([_INSTRUCTIONS] if blocks else ()), *blocks])
 
 
-def instructions_note(changed: Iterable[Instruction]) -> str:
+def instructions_note(changed: Iterable[Instruction], *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message about new or changed instruction files."""
     blocks = [_block(each) for each in changed]
-    heading = "[Note from holdfast: these instructions are new or changed. From now on this version applies.]"
+    heading = f"[Note from {program}: these instructions are new or changed. From now on this version applies.]"
     return "\n\n".join([heading, *blocks])
 
 

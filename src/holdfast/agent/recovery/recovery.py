@@ -25,7 +25,7 @@ writes what that shows, with the cause `crash`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -35,10 +35,11 @@ from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
 from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
-from holdfast.agent.seam import RecoveryStep
+from holdfast.agent.seam import MOST_LOOK, EffectLook, RecoveryStep, Seen
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
 from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.journal.tasks import TaskStarted
@@ -56,13 +57,15 @@ class Aftermath(msgspec.Struct, frozen=True):
     """The result of `inspect`: a note about leftover `processes`, and an entry for `files` that have changed.
 
     `raised` is the exception that interrupted it, to be raised after the journal is settled. `tools` are entries for
-    MCP servers that failed and tools that have changed; they may be journalled only before a prompt.
+    MCP servers that failed and tools that have changed; they may be journalled only before a prompt. `observations`
+    are of calls without an outcome.
     """
 
     processes: str
     files: tuple[e.FilesChanged | e.FolderGone, ...] = ()
     raised: BaseException | None = None
     tools: tuple[e.ServerFailed | e.ToolsChanged, ...] = ()
+    observations: tuple[Seen, ...] = ()
 
 
 class Recovery:
@@ -76,6 +79,7 @@ class Recovery:
         toolbox: Toolbox,
         drift: Drift,
         steps: Sequence[RecoveryStep],
+        looks: Sequence[EffectLook],
         checks: Checks,
         detached: DetachedTasks,
     ) -> None:
@@ -83,6 +87,7 @@ class Recovery:
         self._toolbox = toolbox
         self._drift = drift
         self._steps = steps
+        self._looks = looks
         self._checks = checks
         self._detached = detached
         self._unsettled: StopCause | None = None  # why this process left the open turn
@@ -95,10 +100,18 @@ class Recovery:
         self._began = {r.entry.call: r.at for r in reading.records if isinstance(r.entry, e.CallStarted)}
         self._began |= {r.entry.id: r.at for r in reading.records if isinstance(r.entry, e.ShellStarted | TaskStarted)}
         reported = {finding for entry in entries if isinstance(entry, e.Repaired) for finding in entry.findings}
+        if isinstance(reading, ResumedReading):
+            self._began = reading.checkpoint.began | self._began
+            reported.update(reading.checkpoint.reported)
         self._unreported = tuple(found.what for found in reading.findings if found.what not in reported)
         self._gap = has_gap(reading)
         self._checks.add_journalled(reported)
         self._repaired = self._checks.new_findings(self._journal.conversation)
+
+    def add_damage(self, found: Iterable[str]) -> None:
+        """Take over damage that was found after the session was opened. The next prompt reports it."""
+        new = (what for what in found if what not in self._unreported)
+        self._unreported = (*self._unreported, *self._checks.not_journalled(new))
 
     def keep_outcome(self, ended: e.CallEnded) -> None:
         """Keep an outcome that could not be journalled until its call is settled."""
@@ -108,10 +121,18 @@ class Recovery:
     def can_resume(self) -> bool:
         """Return whether only a question to the user is open.
 
-        False with a gap in the journal, because the call may have run, and after a turn of this process, because the
-        user saw it end.
+        False with a gap in the journal, because the call may have run, after a turn of this process, because the user
+        saw it end, and if a tool of an open call is gone: a turn keeps the tools that it began with.
         """
-        return can_resume_turn(self._journal.conversation) and not self._gap and self._unsettled is None
+        conversation = self._journal.conversation
+        resumable = can_resume_turn(conversation) and not self._gap and self._unsettled is None
+        return resumable and not self._lacks_a_tool(conversation)
+
+    def _lacks_a_tool(self, conversation: Conversation) -> bool:
+        """Return whether an open call is of a tool that the session declares and does not have any more."""
+        declared = {each.name for each in conversation.opened.tools} if conversation.opened is not None else set[str]()
+        called = {each.part.name for each in conversation.open_calls} & declared
+        return any(self._toolbox.tools.get(name) is None for name in called)
 
     async def inspect(self, stop: StopSignal, *, files: bool = True) -> Aftermath:
         """Look for processes that an earlier holdfast left running and, with `files`, for files that have changed.
@@ -119,10 +140,15 @@ class Recovery:
         A stop ends the wait early, and recovery continues without an answer.
         """
         processes, raised = await self._leftovers(stop)
+        observations: list[Seen] = []
+        for look in self._looks if raised is None else ():  # behind the processes: they have ended
+            found, raised = await stop.try_await(look(), (), within=MOST_LOOK)
+            observations += found
         if raised is not None or not files:
-            return Aftermath(processes, raised=raised)
+            return Aftermath(processes, raised=raised, observations=tuple(observations))
         changed, raised = await stop.try_await(self._drift.files(), (), within=FILE_LOOK)
-        return Aftermath(processes, changed, raised, self._drift.tools() if raised is None else ())
+        tools = self._drift.tools() if raised is None else ()
+        return Aftermath(processes, changed, raised, tools, tuple(observations))
 
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
@@ -133,12 +159,14 @@ class Recovery:
         calls = conversation.open_calls if turn_is_orphaned else ()
         return await stop.try_await(leftover_processes(self._toolbox, calls, others), MAY_RUN, within=QUIET)
 
-    def recover(self, processes: str, *, resuming: bool = False) -> None:
+    def recover(self, processes: str, *, observations: Sequence[Seen] = (), resuming: bool = False) -> None:
         """Settle what is open and report the damage. With `resuming`, calls that had not started stay open."""
         conversation = self._journal.conversation
         entries: list[e.Entry] = []
         if self._unreported:
-            note = "[Note from holdfast: part of this session's record was damaged and could not be read.]"
+            note = (
+                f"[Note from {conversation.program}: part of this session's record was damaged and could not be read.]"
+            )
             entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
@@ -146,8 +174,11 @@ class Recovery:
             entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:
             stop_cause = self._unsettled or StopCause("crash", processes)
-            settled = settle(conversation, stop_cause, known=self._evidence(conversation))
+            evidence = self._evidence(conversation)
+            evidence.moved.update({each.call: each for each in observations if isinstance(each, e.FilesMoved)})
+            settled = settle(conversation, stop_cause, known=evidence)
             entries.extend(started_only(settled, conversation) if resuming else settled)
+        entries += observations
         self._journal.append(*entries)
         self._unreported = self._repaired = ()
         self._gap = False

@@ -32,5 +32,5 @@ def rewind_entry(conversation: Conversation, journal: Iterable[Entry], turn: int
                 files += [change.path for change in entry.changes]
             case _:
                 pass
-    note = model_notices.rewound_notice(tuple(dict.fromkeys(files)), commands)
+    note = model_notices.rewound_notice(tuple(dict.fromkeys(files)), commands, program=conversation.program)
     return Rewound(turn=turn, note=note), prompts[turn]

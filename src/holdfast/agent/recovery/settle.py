@@ -34,10 +34,18 @@ from holdfast.agent.model_request.periodic_text import written_once
 from holdfast.agent.stop_cause import StopCause
 from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import Conversation, OpenCall
-from holdfast.session.journal.entries import CallEnded, Entry, ResponseEnded, ShellEnded, ShellStarted, TurnEnded
+from holdfast.session.journal.entries import (
+    CallEnded,
+    Entry,
+    FilesMoved,
+    ResponseEnded,
+    ShellEnded,
+    ShellStarted,
+    TurnEnded,
+)
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Effect, FileChecks, FileSeen, Outcome, RemoteCall
+from holdfast.tool_calls import Effect, FileChecks, FileSeen, Observed, Outcome, RemoteCall
 from holdfast.tools.tool import Traces
 from holdfast.tools.truncation import cap
 
@@ -56,8 +64,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `file_checks` says what was found at each path that a call changes, `snapshots` are the files whose changes had
     landed, `traces` what commands left behind, `seconds` how long calls have run, `ended` the outcomes of calls that
-    finished while the journal could not be written. With a `gap`, entries that say whether calls started or ended may
-    be unreadable.
+    finished while the journal could not be written, `moved` what calls changed in files. With a `gap`, entries that say
+    whether calls started or ended may be unreadable.
     """
 
     file_checks: dict[str, FileChecks] = msgspec.field(default_factory=dict[str, FileChecks])
@@ -65,6 +73,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     traces: dict[str, Traces] = msgspec.field(default_factory=dict[str, Traces])
     seconds: dict[str, float] = msgspec.field(default_factory=dict[str, float])
     ended: dict[str, CallEnded] = msgspec.field(default_factory=dict[str, CallEnded])
+    moved: dict[str, FilesMoved] = msgspec.field(default_factory=dict[str, FilesMoved])
     gap: bool = False
 
 
@@ -76,7 +85,7 @@ def settle(
     `cut_calls` names the calls of an unfinished response. Folding the result leaves nothing open. If nothing is open,
     the result is empty.
     """
-    known = known or Evidence()
+    known, program = known or Evidence(), conversation.program
     entries: list[Entry] = []
     streaming = conversation.streaming
     text = "" if streaming is None else _text_of_cut(streaming.text, stop_cause)
@@ -93,7 +102,8 @@ def settle(
         )
     tasks = {task.started.call: task.started.id for task in conversation.open_tasks}
     entries.extend(
-        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, "")) for call in conversation.open_calls
+        _call_outcome(call, stop_cause, known, task=tasks.get(call.part.id, ""), program=program)
+        for call in conversation.open_calls
     )
     if conversation.open_turn is not None:
         entries.append(
@@ -102,7 +112,9 @@ def settle(
                 reason=model_notices.REASONS[stop_cause.cause],
                 cause=stop_cause.cause,
                 detail=stop_cause.detail,
-                note=model_notices.turn_note(stop_cause.cause, stop_cause.detail, cut_calls=cut_calls, was_cut=was_cut),
+                note=model_notices.turn_note(
+                    stop_cause.cause, stop_cause.detail, cut_calls=cut_calls, was_cut=was_cut, program=program
+                ),
             )
         )
     return tuple(entries)
@@ -118,15 +130,20 @@ def _text_of_cut(text: str, stop_cause: StopCause) -> str:
     return cap(text, KEPT_OF_FLOOD) if is_flood else text
 
 
-def settle_command(started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None) -> ShellEnded:
+def settle_command(
+    started: ShellStarted, stop_cause: StopCause, traces: Traces | None = None, *, program: str = model_notices.HOLDFAST
+) -> ShellEnded:
     """Return the end of a user command that was not journalled; `traces` are what the command left behind."""
     printed = valid_unicode(traces.output.text) if traces else ""
     seconds = traces.seconds if traces else 0.0
     if traces is not None and not traces.output.interrupted:
-        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed, program=program)
         return command_ended(started, "ok" if traces.output.ok else "failed", text, seconds)
     return command_ended(
-        started, "interrupted", model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed), seconds
+        started,
+        "interrupted",
+        model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed, program=program),
+        seconds,
     )
 
 
@@ -136,23 +153,23 @@ def command_ended(started: ShellStarted, outcome: Outcome, text: str, seconds: f
     return ShellEnded(id=started.id, outcome=outcome, text=text, seconds=seconds, note=note)
 
 
-def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str) -> CallEnded:
+def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, task: str, program: str) -> CallEnded:
     """Return the outcome of a call; `task` is the background task that it had begun to start, or ""."""
     call_id = call.part.id
     if call_id in known.ended:
         return known.ended[call_id]
     if task:
-        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task)
+        text = model_notices.became_task(stop_cause.cause, stop_cause.detail, task, program=program)
         return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=known.seconds.get(call_id, 0.0))
     if call.approval_request is not None and call.started is None and not known.gap and stop_cause.cause != "fork":
         from holdfast.tools.arguments.tolerant_tool import canonical_name
 
         if canonical_name(call.part.name) == "ask_user":
-            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail)
+            text = model_notices.question_unanswered(stop_cause.cause, stop_cause.detail, program=program)
             return CallEnded(call=call_id, outcome="not_started", text=text)
     if call.started is None and not known.gap:
         text = model_notices.not_started(
-            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None
+            stop_cause.cause, stop_cause.detail, approval_requested=call.approval_request is not None, program=program
         )
         return CallEnded(call=call_id, outcome="not_started", text=text)
     traces = known.traces.get(call_id)
@@ -160,12 +177,18 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
     seconds = known.seconds.get(call_id, traces.seconds if traces else 0.0)
     printed = valid_unicode(traces.output.text) if traces else ""
     if traces is not None and not traces.output.interrupted:  # it ended by itself while holdfast was not running
-        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed)
-        return CallEnded(call=call_id, outcome="ok" if traces.output.ok else "failed", text=text, seconds=seconds)
+        text = model_notices.result_found_later(stop_cause.cause, stop_cause.detail, printed, program=program)
+        outcome = "ok" if traces.output.ok else "failed"
+        return CallEnded(call=call_id, outcome=outcome, text=text, seconds=seconds, exit=traces.output.exit)
     file_checks = known.file_checks.get(call_id, ())
+    observed: Observed = "unknown"
     if known.gap:
         text = model_notices.lost(file_checks, printed=printed)
     else:
+        from holdfast.session.observed_effects import observed_effect
+
+        is_reading = call.started is not None and only_reads(call.part.name, call.started.effect, remote)
+        observed, words = observed_effect(known.moved.get(call_id), call.started.confined if call.started else "")
         text = model_notices.interrupted(
             stop_cause.cause,
             stop_cause.detail,
@@ -173,10 +196,25 @@ def _call_outcome(call: OpenCall, stop_cause: StopCause, known: Evidence, *, tas
             printed=printed,
             remote=remote,
             input_request=waits,
-            only_reads=call.started is not None and only_reads(call.part.name, call.started.effect, remote),
+            only_reads=is_reading,
+            observed=words,
+            program=program,
         )
+        observed = _observed_edit(file_checks) if file_checks else "no_effect" if is_reading else observed
     snapshots = known.snapshots.get(call_id, ())
-    return CallEnded(call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots)
+    return CallEnded(
+        call=call_id, outcome="interrupted", text=text, seconds=seconds, snapshots=snapshots, observed=observed
+    )
+
+
+def _observed_edit(checks: FileChecks) -> Observed:
+    """Return how much of an edit was seen: the content of its files says it."""
+    found = {check for _, check in checks}
+    if found == {"after"}:
+        return "all"
+    if found == {"before"}:
+        return "no_effect"
+    return "part" if "after" in found else "unknown"
 
 
 def only_reads(name: str, effect: Effect, remote: RemoteCall | None) -> bool:

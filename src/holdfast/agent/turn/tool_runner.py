@@ -15,8 +15,9 @@ import msgspec
 from holdfast.agent.cancellation import StopSignal
 from holdfast.agent.events import LiveOutput
 from holdfast.agent.recovery.settle import only_reads
-from holdfast.agent.seam import PlannedCall
+from holdfast.agent.seam import MOST_CALL_CHANGES, OtherArguments, PlannedCall
 from holdfast.agent.turn.calls.call_steps import CallSteps
+from holdfast.agent.turn.calls.plan_run import run_plan
 from holdfast.agent.turn.calls.repeated_calls import RepeatedCalls
 from holdfast.agent.turn.states import Signal
 from holdfast.agent.turn.turn_context import TurnContext
@@ -25,11 +26,12 @@ from holdfast.session import model_notices
 from holdfast.session.conversation.conversation import OpenCall
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart
-from holdfast.system.threads import in_daemon
+from holdfast.system.threads import described, in_daemon
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import InputRequest, Mode, ProcessId, ServerAnswer, is_stale
-from holdfast.tools.approval.decision import Allow, Ask, Deny, granted, has_read_rules, may_tell, read_filter
-from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput, tool_output
+from holdfast.tools.approval.decision import Allow, Ask, Decision, Deny, granted, has_read_rules, may_tell, read_filter
+from holdfast.tools.returned_output import bounded_output, checked_plan
+from holdfast.tools.tool import Plan, TellingFailure, Tool, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
     from holdfast.agent.turn.server_questions import ServerQuestions
@@ -38,6 +40,19 @@ if TYPE_CHECKING:
 class _Running(msgspec.Struct, frozen=True):
     task: asyncio.Task[None]
     since: float
+
+
+Kept = tuple[e.SnapshotTaken | e.FilesMoved, ...]
+"""What is journalled with the start of a call, so that it can be undone."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A call with its plan and the decision about it; `changed_by` says which part gave it other arguments, or ""."""
+
+    part: CallPart
+    plan: Plan
+    decision: Decision
+    changed_by: str = ""
 
 
 class Calls:
@@ -80,10 +95,14 @@ class Calls:
             if plan is None:
                 continue
             self._repeated.note_plan(call, plan)
-            allowed = Allow() if call.can_continue else await self._is_allowed(call, plan, together)
-            if allowed is None:
+            judged: Judged | None = Judged(call.part, plan, Allow())
+            if not call.can_continue:
+                judged = await self._judged(Judged(call.part, plan, Allow()), tool)
+            allowed = None if judged is None else await self._is_allowed(call, judged, together)
+            if judged is None or allowed is None:
                 continue
-            together.append(self._start(call, plan, allowed))
+            for_undo = () if call.can_continue else await self._kept_before(judged, allowed)
+            together.append(self._start(call, judged.plan, allowed, for_undo, judged=judged))
             if alone:
                 await self._finish(together)
         await self._finish(together)
@@ -108,12 +127,14 @@ class Calls:
         """Return the call's plan. If there is none, journal the call as `failed` and return None."""
         try:
             if tool is not None:
-                return self._reject_stale(await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments))))
+                planned = await self._stop.race(in_daemon(lambda: tool.plan(call.id, call.arguments)))
+                return self._reject_stale(checked_plan(planned, call.name))
             from holdfast.tools.arguments.tolerant_tool import missing_tool
 
             opened = self._journal.conversation.opened
-            declared = [each.name for each in opened.tools] if opened is not None else []
-            text = missing_tool(call.name, declared or self._toolbox.tools)
+            tools = self._toolbox.tools
+            declared = [each.name for each in opened.tools if tools.get(each.name)] if opened is not None else []
+            text = missing_tool(call.name, declared or tools)
         except TellingFailure as failed:
             if not may_tell(failed.plan, self._context.permissions.policy()):
                 return failed.plan
@@ -121,8 +142,8 @@ class Calls:
         except ToolFailed as failed:
             text = str(failed)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed before it started: {type(error).__name__}: {error}. Nothing was done."
-        ended = self._repeated.outcome_of(call.id, "failed", text)
+            text = f"Tool {call.name!r} failed before it started: {described(error)}. Nothing was done."
+        ended = self._repeated.outcome_of(call.id, "failed", bounded_output(ToolOutput(text=text)).text)
         self._journal.append(ended)
         await self._steps.follow_up(ended)
         return None
@@ -142,11 +163,32 @@ class Calls:
         tool = self._toolbox.tools.get(call.name)
         return call.name if tool is None else tool.schema.name
 
-    async def _is_allowed(self, call: OpenCall, plan: Plan, together: list[asyncio.Task[None]]) -> Allow | None:
+    async def _judged(self, planned: Judged, tool: Tool | None) -> Judged | None:
+        """Return the plan with the decision about it, planned again as often as a step gives other arguments.
+
+        None if it could not be planned again: its outcome is journalled here.
+        """
+        for _ in range(MOST_CALL_CHANGES + 1):
+            decision = await self._steps.judge(self._planned(planned))
+            if not isinstance(decision, OtherArguments):
+                return msgspec.structs.replace(planned, decision=decision)
+            part = msgspec.structs.replace(planned.part, arguments=decision.arguments)
+            plan = await self._plan(part, tool)
+            if plan is None:
+                return None
+            planned = Judged(part, plan, Allow(), changed_by=decision.changed_by)
+        times = f"more than {MOST_CALL_CHANGES} times"
+        why = f"The call {planned.plan.title!r} was changed {times} before it ran. It was not run."
+        return msgspec.structs.replace(planned, decision=Deny(why))
+
+    def _planned(self, judged: Judged) -> PlannedCall:
+        return PlannedCall(judged.part, judged.plan, self._tool_name(judged.part, judged.plan))
+
+    async def _is_allowed(self, call: OpenCall, judged: Judged, together: list[asyncio.Task[None]]) -> Allow | None:
         """Return how the call may start. If it may not, its outcome is journalled here, and None is returned."""
-        denied, allowed = "", Allow()
-        planned = PlannedCall(call.part, plan, self._tool_name(call.part, plan))
-        decision = await self._steps.judge(planned)
+        denied, allowed, plan, decision = "", Allow(), judged.plan, judged.decision
+        if call.can_continue:
+            return allowed
         if isinstance(decision, Allow) and call.approval_request is not None:  # asked before a crash: the user decides
             decision = Ask(call.approval_request.question.reason)
         match decision:
@@ -164,8 +206,10 @@ class Calls:
                     return None
                 answered, mode = await self._ask_approval(call, plan, why)
                 if answered.allowed:
-                    again = await self._steps.judge(planned)  # the mode may be another by now
+                    again = await self._steps.judge(self._planned(judged))  # the mode may be another by now
                     denied = again.why if isinstance(again, Deny) else ""
+                    if isinstance(again, OtherArguments):  # it would not be what the user has seen
+                        denied = f"{again.changed_by} changed the call after the user had answered. It was not run."
                     allowed = Allow(granted(plan, answered.level), by_user=True)
                 elif plan.presents:
                     denied = model_notices.plan_not_approved(answered.reason, mode or "")
@@ -243,8 +287,17 @@ class Calls:
         self._to(Signal.ANSWER)
         return answered, mode
 
-    def _start(self, open_call: OpenCall, plan: Plan, allowed: Allow) -> asyncio.Task[None]:
-        """Journal that the call starts, then start it. A call that goes on had started."""
+    async def _kept_before(self, judged: Judged, allowed: Allow) -> Kept:
+        name = self._tool_name(judged.part, judged.plan)
+        return await self._steps.before_start(PlannedCall(judged.part, judged.plan, name, allowed.confined))
+
+    def _start(
+        self, open_call: OpenCall, plan: Plan, allowed: Allow, for_undo: Kept, *, judged: Judged
+    ) -> asyncio.Task[None]:
+        """Journal what an undo needs (`for_undo`) and that the call starts, with which arguments, then start it.
+
+        A call that goes on had started.
+        """
         call, waits = open_call.part, open_call.input_request if open_call.can_continue else None
         started = e.CallStarted(
             call=call.id,
@@ -253,8 +306,10 @@ class Calls:
             changes=plan.changes,
             remote=plan.remote,
             confined=allowed.confined,
+            arguments=judged.part.arguments if judged.changed_by else "",
+            changed_by=judged.changed_by,
         )
-        self._journal.append(*(() if open_call.can_continue else (started,)))
+        self._journal.append(*(() if open_call.can_continue else (*for_undo, started)))
         self._to(Signal.RUN)
         loop = asyncio.get_running_loop()
         since = loop.time()
@@ -275,15 +330,15 @@ class Calls:
         try:
             output = await self._output(call, plan, allowed, emit, began, waits)
         except ToolFailed as failed:
-            output = ToolOutput(text=str(failed), ok=False)
+            output = bounded_output(ToolOutput(text=str(failed), ok=False))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             output = ToolOutput(text=f"Tool {call.name!r} cancelled itself. Its effect is unknown.", ok=False)
         except Exception as error:  # noqa: BLE001 - the tool boundary: the model reads it, the turn continues
-            text = f"Tool {call.name!r} failed while it ran: {_described(error)}. Its effect is unknown."
-            output = ToolOutput(text=text, ok=False)
+            text = f"Tool {call.name!r} failed while it ran: {described(error)}. Its effect is unknown."
+            output = bounded_output(ToolOutput(text=text, ok=False))
         if output is None:  # moved to the background: the call has its result
             return
         ended = self._record(call, plan, output, round(asyncio.get_running_loop().time() - since, 3))
@@ -323,7 +378,7 @@ class Calls:
         if plan.background:
             return await tasks.start(call, plan, context)
         if plan.release is None:
-            return tool_output(await plan.run(context))
+            return await run_plan(plan, context)
         return await tasks.run_foreground(call, plan, context)
 
     def _record(self, call: CallPart, plan: Plan, output: ToolOutput, seconds: float) -> e.CallEnded | None:
@@ -333,7 +388,12 @@ class Calls:
         if output.interrupted and stop_cause is not None:
             reads = only_reads(call.name, plan.effect, plan.remote)
             text = model_notices.interrupted(
-                stop_cause.cause, stop_cause.detail, printed=text, remote=plan.remote, only_reads=reads
+                stop_cause.cause,
+                stop_cause.detail,
+                printed=text,
+                remote=plan.remote,
+                only_reads=reads,
+                program=self._journal.fold.program,
             )
         outcome = "interrupted" if output.interrupted else "ok" if output.ok else "failed"
         if self._journal.fold.is_open(call.id):
@@ -344,6 +404,7 @@ class Calls:
                 seconds=seconds,
                 snapshots=output.snapshots,
                 images=output.images,
+                exit=output.exit,
             )
             ended = self._repeated.with_notice(ended)
             try:
@@ -387,11 +448,3 @@ class Calls:
 async def _wait(tasks: set[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
     """Return the tasks that have not ended after `seconds`."""
     return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else tasks
-
-
-def _described(error: BaseException) -> str:
-    """Return the type and the text of an exception of a tool, which may fail to say it."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - code of a tool
-        return f"{type(error).__name__} (its text cannot be read)"

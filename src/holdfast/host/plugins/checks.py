@@ -9,6 +9,7 @@ from holdfast.errors import HoldfastError
 from holdfast.history.formats import FORMATS
 from holdfast.history.formats.format import Format
 from holdfast.history.profiles import PROFILES
+from holdfast.host.offered_commands import SCREEN_COMMANDS
 from holdfast.host.plugins.contributions import (
     PLUGIN_VERSION,
     Contributions,
@@ -16,6 +17,7 @@ from holdfast.host.plugins.contributions import (
     PluginSlashCommand,
     PluginSurface,
 )
+from holdfast.host.plugins.guarded_tool import GuardedTool
 from holdfast.host.slash_commands import SESSION_COMMANDS, SLASH_ALIASES
 from holdfast.providers.catalog import PROVIDERS, PYDANTIC_AI, Provider
 from holdfast.tool_calls import Effect, ToolSchema
@@ -56,7 +58,8 @@ def contributions_of(module: Mapping[str, object], *, commands: Container[str]) 
     for each in (*found.slash_commands, *found.commands, *found.surfaces):
         _check_text(each.name, each.summary)
     for each in found.slash_commands:
-        if each.name in SESSION_COMMANDS or each.name in SLASH_ALIASES or each.name.startswith("mcp__"):
+        is_holdfasts = each.name in SESSION_COMMANDS or each.name in SLASH_ALIASES or each.name in SCREEN_COMMANDS
+        if is_holdfasts or each.name.startswith("mcp__"):
             raise NotUsable(f"the slash command {each.name!r} is holdfast's own (expected another name)")
     for each in (*found.commands, *found.surfaces):
         if each.name in commands:
@@ -106,19 +109,20 @@ def _typed(kind: type[T]) -> Callable[[object], T]:
     return check
 
 
-def _checked_tool(tool: Tool) -> Tool:
-    schema = cast("object", tool.schema)
+def _checked_tool(tool: Tool) -> GuardedTool:
+    guarded = GuardedTool(tool)
+    schema = cast("object", guarded.schema)
     if not isinstance(schema, ToolSchema):
         raise NotUsable(f"the schema of a tool is {type(schema).__name__} (expected ToolSchema)")
     if fault := schema_fault(schema):
         raise NotUsable(f"the tool {schema.name!r} {fault}")
     if canonical_name(schema.name) in ALL_TOOLS or schema.name.startswith("mcp_"):
         raise NotUsable(f"the tool {schema.name!r} has a name of holdfast's own tools (expected another name)")
-    if tool.effect not in _EFFECTS:
-        raise NotUsable(f"the tool {schema.name!r} has the effect {tool.effect!r} (expected {', '.join(_EFFECTS)})")
+    if guarded.effect not in _EFFECTS:
+        raise NotUsable(f"the tool {schema.name!r} has the effect {guarded.effect!r} (expected {', '.join(_EFFECTS)})")
     if not callable(tool.plan):
         raise NotUsable(f"the tool {schema.name!r} has no function `plan`")
-    return tool
+    return guarded
 
 
 def _checked_format(form: Format) -> Format:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from holdfast.history.formats.format import Format
 from holdfast.history.profiles import ANY
 from holdfast.history.rules.profile import Profile
-from holdfast.host.commands import Compact, Prompt, Rename
+from holdfast.host.commands import Command, Compact, Prompt, Rename, Submission
+from holdfast.host.events import HostEvent, Opened
 from holdfast.providers.catalog import Provider
 from holdfast.providers.model import Model
 from holdfast.providers.registry import ModelEndpoint
@@ -56,8 +59,48 @@ class PluginCommand(msgspec.Struct, frozen=True):
     main: Callable[[list[str], Mapping[str, str]], int]
 
 
-class PluginSurface(PluginCommand, frozen=True):
-    """A command that drives sessions by itself: a surface."""
+class SurfaceHost(Protocol):
+    """The host of a session as a surface of a plug-in sees it: commands go in, events come out."""
+
+    def submit(self, command: Command) -> Submission:
+        """Take a command and return at once; await what is returned for its result."""
+        ...
+
+    def listen(self, emit: Callable[[HostEvent], None]) -> None:
+        """Send the client everything from now on, first what it has missed. `emit` must not block or raise."""
+        ...
+
+    def opened(self) -> Opened:
+        """Return the session as it is now, with its conversation."""
+        ...
+
+
+class SurfaceHosts(Protocol):
+    """What a surface of a plug-in opens sessions with: the user's own, by the user's rules, in their folder."""
+
+    def open(
+        self,
+        *,
+        asks_user: bool,
+        reads_commands: bool = False,
+        model: str = "",
+        resume: str = "",
+        mode: Mode | None = None,
+    ) -> AbstractAsyncContextManager[SurfaceHost]:
+        """Return the host of a session: a new one, or the one that `resume` names; it is closed when it is left.
+
+        `asks_user` is whether a user answers questions, `reads_commands` whether `Typed` text may be a slash command.
+        The model and the mode are the user's if none is named. Raises as `holdfast.open_session` does.
+        """
+        ...
+
+
+class PluginSurface(msgspec.Struct, frozen=True):
+    """A command that drives sessions by itself: `drive` gets its words and what opens sessions."""
+
+    name: str
+    summary: str
+    drive: Callable[[list[str], SurfaceHosts], int]
 
 
 class Contributions(msgspec.Struct, frozen=True, kw_only=True):

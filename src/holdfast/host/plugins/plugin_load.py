@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -26,10 +27,11 @@ import msgspec
 from holdfast.errors import HoldfastError
 from holdfast.history.formats.format import Format
 from holdfast.host.plugins.checks import NotUsable, check_unique, contributions_of, names_of
-from holdfast.host.plugins.contributions import Contributions, PluginCommand, PluginSlashCommand
+from holdfast.host.plugins.contributions import Contributions, PluginCommand, PluginSlashCommand, PluginSurface
 from holdfast.providers.catalog import Provider
 from holdfast.system.bounded_files import STATE_FILE, read_bounded
 from holdfast.system.threads import run_within
+from holdfast.text import error_text
 from holdfast.tools.tool import Tool
 
 GROUP = "holdfast.plugins"
@@ -84,7 +86,7 @@ class Plugins(msgspec.Struct, frozen=True):
         return {command.name: command for each in self.loaded for command in each.adds.slash_commands}
 
     @property
-    def commands(self) -> Mapping[str, PluginCommand]:
+    def commands(self) -> Mapping[str, PluginCommand | PluginSurface]:
         """Return their commands and surfaces by name."""
         return {command.name: command for each in self.loaded for command in (*each.adds.commands, *each.adds.surfaces)}
 
@@ -114,23 +116,35 @@ def load_plugins(
     sources: list[tuple[str, str, Callable[[], ModuleType]]] = []
     sources += [(path.stem, str(path), lambda path=path: _from_file(path)) for path in files]
     sources += [(name, "an installed package", lambda name=name: _from_entry_point(name)) for name in use]
-    for name, source, find in sources:
-        if name in off:
-            continue
+    with _streams_kept() if sources else nullcontext():
+        for name, source, find in sources:
+            if name in off:
+                continue
 
-        def work(find: Callable[[], ModuleType] = find) -> Contributions:
-            return _attempt(lambda: contributions_of(vars(find()), commands=commands))
+            def work(find: Callable[[], ModuleType] = find) -> Contributions:
+                return _attempt(lambda: contributions_of(vars(find()), commands=commands))
 
-        try:
-            adds = run_within(within, work)
-            check_unique([each for plugin in loaded for each in names_of(plugin.adds)] + names_of(adds))
-        except TimeoutError:
-            faults.append(PluginFault(name, source, f"its import did not end within {within:g} s"))
-        except NotUsable as error:
-            faults.append(PluginFault(name, source, str(error)))
-        else:
-            loaded.append(Plugin(name, source, adds))
+            try:
+                adds = run_within(within, work)
+                check_unique([each for plugin in loaded for each in names_of(plugin.adds)] + names_of(adds))
+            except TimeoutError:
+                faults.append(PluginFault(name, source, f"its import did not end within {within:g} s"))
+            except NotUsable as error:
+                faults.append(PluginFault(name, source, str(error)))
+            else:
+                loaded.append(Plugin(name, source, adds))
     return Plugins(tuple(loaded), tuple(faults), tuple(name for name, *_ in sources if name in off))
+
+
+@contextmanager
+def _streams_kept() -> Generator[None]:
+    """Keep the standard streams: what an import prints goes to standard error, and it may close or replace them."""
+    with (
+        open(2, "w", errors="replace", closefd=False) as words,
+        redirect_stdout(words),
+        redirect_stderr(words),
+    ):
+        yield
 
 
 def _attempt(work: Callable[[], T]) -> T:
@@ -142,11 +156,15 @@ def _attempt(work: Callable[[], T]) -> T:
     except HoldfastError as error:
         raise NotUsable(str(error)) from error
     except BaseException as error:  # the boundary of plug-ins: even SystemExit must not end the start
-        raise NotUsable(f"{type(error).__name__}: {error}"[:500]) from error
+        raise NotUsable(error_text(error)[:500]) from error
 
 
 def _files(folder: Path) -> tuple[list[Path], list[PluginFault]]:
     try:
+        if folder.stat().st_mode & stat.S_IWOTH:
+            return [], [
+                PluginFault(folder.name, str(folder), "everybody may write the folder (expected that only you may)")
+            ]
         found = sorted(Path(each.path) for each in os.scandir(folder) if each.name.endswith(".py"))
     except FileNotFoundError:
         return [], []

@@ -7,7 +7,11 @@ stop or the end of the process leaves nothing of it, a thread that does not end 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from itertools import islice
 from typing import cast
+
+import msgspec
 
 from holdfast.agent.agent import Agent
 from holdfast.errors import HoldfastError, UsageError
@@ -15,6 +19,8 @@ from holdfast.host.commands import Compact, Prompt, Rename
 from holdfast.host.hosted_session import HostedSession
 from holdfast.host.plugins.contributions import PluginSlashCommand, Said, SlashFacts
 from holdfast.system.threads import in_daemon
+from holdfast.text import error_text, text_of
+from holdfast.typed_data import convert_value
 
 ANSWER_WITHIN = 10.0
 """Seconds that a slash command of a plug-in has."""
@@ -39,20 +45,36 @@ async def said_by(
         output_tokens=conversation.usage.output_tokens,
     )
     try:
-        answer = cast("object", await asyncio.wait_for(in_daemon(lambda: command.run(facts, rest)), within))
+        return await asyncio.wait_for(in_daemon(lambda: _answer(command, command.run(facts, rest))), within)
     except TimeoutError:
         raise _failed(command, f"it did not end within {within:g} s") from None
     except HoldfastError:
         raise
     except Exception as error:  # the boundary of plug-ins
-        raise _failed(command, f"{type(error).__name__}: {error}"[:LONGEST_SAID]) from error
+        raise _failed(command, error_text(error)[:LONGEST_SAID]) from error
+
+
+def _answer(command: PluginSlashCommand, answer: object) -> Said:
+    """Return the answer as plain values. Called on the thread of the command: reading it may run its code."""
     if not isinstance(answer, Said):
         raise _failed(command, f"it returned {type(answer).__name__} (expected Said)")
-    effect = cast("object", answer.command)
-    if not isinstance(effect, Prompt | Rename | Compact | None):
-        raise _failed(command, f"it wants {type(effect).__name__} (expected Prompt, Rename or Compact)")
-    lines: tuple[object, ...] = tuple(answer.lines)
-    return Said(tuple(str(line)[:LONGEST_SAID] for line in lines[:MOST_SAID]), answer.command)
+    lines = cast("object", answer.lines)
+    if not isinstance(lines, tuple | list):
+        raise _failed(command, f"its lines are {type(lines).__name__} (expected a tuple of texts)")
+    shown = list(islice(cast("Iterable[object]", lines), MOST_SAID))
+    if wrong := [type(line).__name__ for line in shown if not isinstance(line, str)]:
+        raise _failed(command, f"a line of its answer is {wrong[0]} (expected a text)")
+    command_for_host = cast("object", answer.command)
+    if not isinstance(command_for_host, Prompt | Rename | Compact | None):
+        raise _failed(command, f"it wants {type(command_for_host).__name__} (expected Prompt, Rename or Compact)")
+    try:
+        if command_for_host is not None:
+            command_for_host = convert_value(msgspec.to_builtins(command_for_host), type(command_for_host))
+    except (TypeError, ValueError) as error:
+        raise _failed(
+            command, f"it wants {type(command_for_host).__name__} with a wrong value: {text_of(error)}"
+        ) from error
+    return Said(tuple(str(line)[:LONGEST_SAID] for line in shown), command_for_host)
 
 
 def _failed(command: PluginSlashCommand, why: str) -> UsageError:

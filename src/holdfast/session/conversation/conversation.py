@@ -65,10 +65,12 @@ class AssistantMessage(msgspec.Struct, frozen=True):
 ConversationMessage = UserMessage | AssistantMessage
 
 
-SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.Titled | e.ToolsChanged
+SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.ModeChanged | e.Titled | e.ToolsChanged
 """Entries about what every request of the session has."""
 
-Noted = e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone
+Noted = (
+    e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone | e.RestoreEnded | e.FilesMoved
+)
 """Entries whose note opens the next user message."""
 
 CallProgress = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.ProcessStarted | e.CallWaits | e.CallAnswered
@@ -100,8 +102,9 @@ class OpenCall(msgspec.Struct, frozen=True):
                 return msgspec.structs.replace(self, approval_request=entry)
             case e.ApprovalAnswered():
                 return msgspec.structs.replace(self, approval_answer=entry)
-            case e.CallStarted():
-                return msgspec.structs.replace(self, started=entry)
+            case e.CallStarted(arguments=arguments, changed_by=changed_by):
+                part = msgspec.structs.replace(self.part, arguments=arguments) if changed_by else self.part
+                return msgspec.structs.replace(self, started=entry, part=part)
             case e.ProcessStarted():
                 return msgspec.structs.replace(self, process=entry.process)
             case e.CallWaits():
@@ -109,16 +112,27 @@ class OpenCall(msgspec.Struct, frozen=True):
             case e.CallAnswered():
                 return msgspec.structs.replace(self, input_request=None)
 
-    def unsettled(self, cause: e.Cause) -> Result:
+    def unsettled(self, cause: e.Cause, program: str) -> Result:
         """Return the result shown while the journal has no outcome for this call."""
         if self.started is None:
-            return Result(self.part.id, self.part.name, "not_started", model_notices.not_started(cause))
-        text = model_notices.interrupted(cause, remote=self.started.remote, input_request=self.input_request)
-        return Result(self.part.id, self.part.name, "interrupted", text)
+            return Result(
+                self.part.id, self.part.name, "not_started", model_notices.not_started(cause, program=program)
+            )
+        text = model_notices.interrupted(
+            cause, remote=self.started.remote, input_request=self.input_request, program=program
+        )
+        return Result(self.part.id, self.part.name, "interrupted", self.noted(text, program))
 
-    def lost(self) -> Result:
+    def noted(self, text: str, program: str) -> str:
+        """Return its result with a note if it ran with other arguments than the model's."""
+        started = self.started
+        if started is None or not started.changed_by:
+            return text
+        return model_notices.ran_changed(text, started.arguments, started.changed_by, program=program)
+
+    def lost(self, program: str) -> Result:
         """Return the result of a call whose outcome is missing although the journal continues (damage)."""
-        return Result(self.part.id, self.part.name, "interrupted", model_notices.lost())
+        return Result(self.part.id, self.part.name, "interrupted", self.noted(model_notices.lost(), program))
 
 
 class OpenShell(msgspec.Struct, frozen=True):
@@ -280,6 +294,11 @@ class Conversation(msgspec.Struct, frozen=True):
     def is_open(self) -> bool:
         """Return whether a turn, a request or a call has no end yet."""
         return self.open_turn is not None or self.streaming is not None or bool(self.open_calls)
+
+    @property
+    def program(self) -> str:
+        """Return what notices to the model call the program that runs the session."""
+        return self.opened.program if self.opened else model_notices.HOLDFAST
 
     @property
     def system(self) -> str:

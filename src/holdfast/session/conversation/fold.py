@@ -23,6 +23,15 @@ import msgspec
 
 from holdfast.session import model_notices
 from holdfast.session.conversation import conversation as c
+from holdfast.session.conversation.fold_state import (
+    NO_CUT,
+    CutTable,
+    FoldState,
+    PointState,
+    TextSource,
+    restored_cuts,
+    without_text,
+)
 from holdfast.session.conversation.message_builder import MessageBuilder, replace_results, unsigned_point
 from holdfast.session.conversation.task_record import TaskRecord
 from holdfast.session.conversation.token_estimate import recounted
@@ -31,6 +40,7 @@ from holdfast.session.journal.model_settings import NO_SETTINGS
 from holdfast.session.journal.parts import TextPart, Usage
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
+from holdfast.typed_data import decode_json
 
 
 class Fold:
@@ -66,6 +76,11 @@ class Fold:
         self._prompts: dict[int, c.RewindPoint] = {}  # by turn
         self._rewound: list[int] = []
         self._usage = Usage(cost="0")
+        self._cuts: tuple[c.ActiveCompaction, ...] = ()  # those that were restored, at their places
+        self._older_points: msgspec.Raw | None = None  # the first rewind points, not decoded yet, None if all are
+        self._older_turns: frozenset[int] = frozenset()  # those of which the point is not decoded yet
+        self._marks: tuple[int, tuple[c.PromptMark, ...]] | None = None  # as last returned, after so many hidden ones
+        self._seq = 0  # of the entry that is added, 0 if unknown
         for entry in entries:
             self.add(entry)
 
@@ -76,6 +91,11 @@ class Fold:
     def has_call(self, call: str) -> bool:
         """Return whether the call belongs to the conversation, compacted or not."""
         return self._builder.calls.get(call) is not None
+
+    @property
+    def program(self) -> str:
+        """Return what notices to the model call the program that runs the session."""
+        return self._builder.program
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -90,13 +110,12 @@ class Fold:
         """Return the files the model has seen: the version it read, and the one it was notified of."""
         return self._files
 
-    def add(self, entry: e.Entry) -> None:
-        """Fold one more entry."""
+    def add(self, entry: e.Entry, *, seq: int = 0) -> None:
+        """Fold one more entry, which is at `seq` in the journal if that is known."""
+        self._seq = seq
         match entry:
-            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.Titled() | e.ToolsChanged():
+            case e.SessionOpened() | e.ModelChanged() | e.ModelSettingsChanged() | e.ModeChanged() | e.Titled():
                 self._set_up(entry)
-            case e.ModeChanged():
-                self._mode = entry.mode
             case e.PromptAccepted() | e.Queued() | e.Recalled() | e.Steered() | e.Rewound():
                 self._message(entry)
             case e.Pruned():
@@ -105,10 +124,17 @@ class Fold:
                 self._compact(entry)
             case e.RequestStarted() | e.RequestFailed() | e.ResponseCheckpoint() | e.ResponseEnded():
                 self._request(entry)
-            case e.ApprovalAsked() | e.ApprovalAnswered() | e.CallWaits() | e.CallAnswered():
+            case (
+                e.ApprovalAsked()
+                | e.ApprovalAnswered()
+                | e.CallWaits()
+                | e.CallAnswered()
+                | e.CallStarted()
+                | e.ProcessStarted()
+            ):
                 self._progress(entry)
-            case e.CallStarted() | e.ProcessStarted():
-                self._progress(entry)
+            case e.ToolsChanged():
+                self._set_up(entry)
             case e.CallEnded() | e.CallLate():
                 self._outcome(entry)
             case e.TurnEnded():
@@ -119,16 +145,29 @@ class Fold:
                     self._put_queue_on_hold()
             case e.ShellStarted():
                 self._shells[entry.id] = c.OpenShell(entry)
-            case e.FilesChanged() | e.ShellEnded() | e.Repaired() | e.ServerFailed() | e.FolderGone() | e.Moved():
+            case (
+                e.FilesChanged()
+                | e.ShellEnded()
+                | e.Repaired()
+                | e.ServerFailed()
+                | e.FolderGone()
+                | e.Moved()
+                | e.RestoreEnded()
+                | e.FilesMoved()
+            ):
                 self._finding(entry)
             case TaskStarted() | TaskEnded() | TaskEndSent():
                 self._task(entry)
             case e.RequestsChanged():
                 self._refused = self._refused.after_change(entry)
                 self._unsign(entry.model)
+            case e.SnapshotTaken() | e.RestoreStarted():
+                pass  # of files, not of the conversation
 
     def _set_up(self, entry: c.SetUp) -> None:
         match entry:
+            case e.ModeChanged():
+                self._mode = entry.mode
             case e.ToolsChanged():
                 self._opened = self._opened and msgspec.structs.replace(self._opened, tools=entry.tools)
                 self._note(entry.note, lasts=True)
@@ -137,6 +176,7 @@ class Fold:
             case e.SessionOpened():
                 if self._opened is None:
                     self._opened, self._model, self._chosen = entry, entry.model, entry.model
+                    self._builder.program = entry.program
                     self._unsign()
                     for file in entry.instructions:
                         self._see_file(file.path, (file,))
@@ -152,6 +192,7 @@ class Fold:
 
     def _unsign(self, model: str = "") -> None:
         """Drop everything signed, or only by this model: what was sent before it is not sent so any more."""
+        self._complete()
         self._builder.unsign(model)
         self._prompts = {turn: unsigned_point(point, model) for turn, point in self._prompts.items()}
 
@@ -169,6 +210,121 @@ class Fold:
             self._note(entry.note, lasts=lasts)
         elif entry.note.strip():  # in a resumed turn: no prompt follows
             self._builder.content.append(entry.note)
+
+    def state(self) -> FoldState:
+        """Return the state, without large results that the journal has. It is whole: `restored` continues from it."""
+        cuts, builder = CutTable(self._cuts), self._builder
+        hidden, is_older = builder.hidden, True
+        older: list[c.RewindPoint] = []
+        for point in self._prompts.values():
+            is_older = is_older and point.prompt.at < hidden
+            if is_older:
+                older.append(point)
+        if (points := self._older_points) is None or len(older) != len(self._older_turns):
+            self._complete()
+            older = list(self._prompts.values())[: len(older)]
+            points = msgspec.Raw(msgspec.json.encode([self._point_state(point, cuts) for point in older]))
+        built = builder.state(cuts)
+        later = list(self._prompts.values())[len(older) :]
+        return FoldState(
+            opened=self._opened,
+            model=self._model,
+            title=self._title,
+            chosen=self._chosen,
+            settings=self._settings,
+            fell_back=self._fell_back,
+            builder=msgspec.structs.replace(built, cuts=tuple(cuts.states)),
+            counted=self._counted,
+            notes=tuple(self._notes),
+            lasting=tuple(self._lasting),
+            file_states=tuple(self._file_states),
+            counts=(self._turns, self._steps, self._turn_steps),
+            open_turn=self._open_turn,
+            streaming=self._streaming,
+            refused=self._refused,
+            last_end=self._last_end,
+            shells=tuple(self._shells.values()),
+            tasks=self.tasks.state(),
+            allowed=tuple(self._allowed),
+            mode=self._mode,
+            queued=tuple(self._queued.values()),
+            older_prompts=tuple(point.prompt for point in older),
+            older_points=points,
+            points=tuple(self._point_state(point, cuts) for point in later),
+            rewound=tuple(self._rewound),
+            usage=self._usage,
+        )
+
+    def _point_state(self, point: c.RewindPoint, cuts: CutTable) -> PointState:
+        closed, at, hidden = self._builder.closed, point.prompt.at, self._builder.hidden
+        is_known = 0 < at <= len(closed) and closed[at - 1] is point.last
+        is_known = is_known and (at - 1 >= hidden or at < hidden)  # both are decoded at the same time
+        assert not isinstance(point.last, c.UserMessage)  # closed messages end with a response
+        return PointState(
+            prompt=point.prompt,
+            last=None if is_known else point.last,
+            results=tuple(without_text(result, self._builder.entries) for result in point.results.values()),
+            content=point.content,
+            notes=point.notes,
+            lasting=point.lasting,
+            files=point.files,
+            last_end=point.last_end,
+            counted=point.counted,
+            cut=cuts.place(point.cut),
+        )
+
+    @classmethod
+    def restored(cls, saved: FoldState, *, texts: TextSource, left: e.Cause = "crash") -> Fold:
+        """Return the fold of this state; `texts` reads the results that are not in it."""
+        cuts = restored_cuts(saved.builder.cuts)
+        fold_ = cls(left=left)
+        fold_._opened, fold_._model, fold_._title = saved.opened, saved.model, saved.title
+        fold_._chosen, fold_._settings, fold_._fell_back = saved.chosen, saved.settings, saved.fell_back
+        fold_._builder = MessageBuilder.restored(saved.builder, cuts, texts)
+        fold_._counted, fold_._notes, fold_._lasting = saved.counted, list(saved.notes), list(saved.lasting)
+        fold_._file_states, fold_._files = list(saved.file_states), dict(saved.file_states)
+        fold_._turns, fold_._steps, fold_._turn_steps = saved.counts
+        fold_._open_turn, fold_._streaming, fold_._refused = saved.open_turn, saved.streaming, saved.refused
+        fold_._last_end, fold_.tasks = saved.last_end, TaskRecord.restored(saved.tasks)
+        fold_._shells = {shell.started.id: shell for shell in saved.shells}
+        fold_._allowed, fold_._mode = dict.fromkeys(saved.allowed), saved.mode
+        fold_._queued = {each.message.id: each for each in saved.queued}
+        fold_._rewound, fold_._usage = list(saved.rewound), saved.usage
+        fold_._cuts = cuts
+        for mark in saved.older_prompts:
+            fold_._prompts[mark.turn] = c.RewindPoint(mark, None, {}, (), (), 0, 0, None, None, None)
+        fold_._older_points = saved.older_points if saved.older_prompts else None
+        fold_._older_turns = frozenset(mark.turn for mark in saved.older_prompts)
+        for each in saved.points:
+            fold_._prompts[each.prompt.turn] = fold_._restored_point(each)
+        return fold_
+
+    def _restored_point(self, saved: PointState) -> c.RewindPoint:
+        closed, at = self._builder.closed, saved.prompt.at
+        return c.RewindPoint(
+            prompt=saved.prompt,
+            last=closed[at - 1] if saved.last is None and at > 0 else saved.last,
+            results={result.call: result for result in saved.results},
+            content=saved.content,
+            notes=saved.notes,
+            lasting=saved.lasting,
+            files=saved.files,
+            last_end=saved.last_end,
+            counted=saved.counted,
+            cut=None if saved.cut == NO_CUT else self._cuts[saved.cut],
+        )
+
+    def _complete(self) -> None:
+        """Decode what only decisions about earlier messages need, before one of them."""
+        self._builder.complete()
+        if self._older_points is not None:
+            older, self._older_points, self._older_turns = self._older_points, None, frozenset()
+            points = decode_json(bytes(older), tuple[PointState, ...])
+            self._prompts |= {point.prompt.turn: self._restored_point(point) for point in points}
+
+    def release(self, texts: TextSource) -> None:
+        """Hold no large results of messages that are not sent; `texts` reads them again."""
+        self._builder.release(texts)
 
     def after(self, entries: Iterable[e.Entry]) -> c.Conversation:
         """Return the conversation as it would be after more entries, without folding them in."""
@@ -205,7 +361,7 @@ class Fold:
             allowed=tuple(self._allowed),
             mode=self._mode,
             queued=tuple(self._queued.values()),
-            prompts=tuple(point.prompt.after(hidden) for point in self._prompts.values()),
+            prompts=self._prompt_marks(hidden),
             rewound=tuple(self._rewound),
             counted=self._counted,
             compacted=cut.entry if cut else None,
@@ -213,6 +369,12 @@ class Fold:
             refused=self._refused.images,
             request_changes=self._refused.changes,
         )
+
+    def _prompt_marks(self, hidden: int) -> tuple[c.PromptMark, ...]:
+        """Return the prompts that the conversation can be rewound to, the same value until one is added or removed."""
+        if self._marks is None or self._marks[0] != hidden:
+            self._marks = hidden, tuple(point.prompt.after(hidden) for point in self._prompts.values())
+        return self._marks[1]
 
     def _request(self, entry: e.RequestStarted | e.RequestFailed | e.ResponseCheckpoint | e.ResponseEnded) -> None:
         now = self._streaming
@@ -239,6 +401,7 @@ class Fold:
 
     def _forget(self, model: str, images: tuple[Image, ...] | None) -> None:
         """Drop thinking that the model signed after these images, or after any, on every branch."""
+        self._complete()
         first = self._builder.forget_images(model, images)
         later = {turn: point for turn, point in self._prompts.items() if point.prompt.at > first}
         self._prompts |= {turn: unsigned_point(point, model) for turn, point in later.items()}
@@ -260,6 +423,9 @@ class Fold:
     def _prompt(self, entry: e.PromptAccepted) -> None:
         self._leave_turn()
         closed = self._builder.closed
+        self._marks = None
+        if entry.turn in self._older_turns:
+            self._complete()
         self._prompts.pop(entry.turn, None)  # two prompts of one turn: a damaged journal
         self._prompts[entry.turn] = c.RewindPoint(
             prompt=c.PromptMark(entry.turn, entry.text, len(closed), texts_before=len(self._builder.content)),
@@ -283,6 +449,8 @@ class Fold:
 
     def _rewind(self, entry: e.Rewound) -> None:
         """Restore the state before the prompt. Ids, token usage, the model, its settings and the queue stay."""
+        self._complete()
+        self._marks = None
         if (before := self._prompts.get(entry.turn)) is None:  # a damaged journal
             return
         self._leave_turn()
@@ -337,12 +505,16 @@ class Fold:
 
     def _prune(self, entry: e.Pruned) -> None:
         """Leave results out on every branch: a rewind does not restore them."""
+        if not self._builder.are_sent(entry.outputs):
+            self._complete()
         before = self._builder.messages(self._left)
         first = self._builder.leave_out(entry.outputs)
         if self._counted is not None:
             after = self._builder.messages(self._left)[: self._counted.messages]
             self._counted = recounted(self._counted, self._opened, before, after)
         for turn, point in self._prompts.items():
+            if turn in self._older_turns:  # it has none of these results
+                continue
             last, counted, hidden = point.last, point.counted, point.cut.messages if point.cut else 0
             self._prompts[turn] = msgspec.structs.replace(
                 point,
@@ -355,6 +527,7 @@ class Fold:
         """Replace older messages by a note, or undo that. A blank note means damage and is ignored."""
         before = self._builder.messages(self._left)
         if isinstance(entry, e.Uncompacted):
+            self._complete()
             self._builder.uncompact()
         else:
             self._usage += entry.usage
@@ -364,9 +537,13 @@ class Fold:
         self._counted = recounted(self._counted, self._opened, before, after)
 
     def _outcome(self, entry: e.CallEnded | e.CallLate) -> None:
-        if isinstance(entry, e.CallLate) or not self._builder.ended(entry):
+        if isinstance(entry, e.CallLate) or not self._builder.ended(entry, seq=self._seq):
             if (name := self._builder.calls.get(entry.call)) is not None:
-                self._note(model_notices.late(name, entry.outcome, entry.text), lasts=True, call=entry.call)
+                self._note(
+                    model_notices.late(name, entry.outcome, entry.text, program=self.program),
+                    lasts=True,
+                    call=entry.call,
+                )
         else:
             for seen in entry.snapshots:
                 self._see_file(seen.path, (seen,))

@@ -29,7 +29,9 @@ def prune_entry(conversation: Conversation, settings: ContextSettings) -> tuple[
             results.extend((result, at <= place) for result in message.results)
     todo = next((result.call for result, _ in reversed(results) if result.name == TODO), "")
     instead = {
-        result.call: model_notices.pruned_result_notice(result.outcome, result.text, len(result.images))
+        result.call: model_notices.pruned_result_notice(
+            result.outcome, result.text, len(result.images), program=conversation.program
+        )
         for result, is_old in results
         if is_old and result.outcome in ("ok", "failed") and result.call != todo and of_result(result) > SHORT
     }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.session.conversation.conversation import OpenCall, OpenTask
+from holdfast.session.conversation.fold_state import TasksState
 from holdfast.session.journal.entries import ProcessStarted
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 
@@ -23,6 +24,18 @@ class TaskRecord:
         other = TaskRecord()
         other._open, other._ended = self._open.copy(), self._ended.copy()
         return other
+
+    def state(self) -> TasksState:
+        """Return the state."""
+        return TasksState(self.open, self.ended)
+
+    @classmethod
+    def restored(cls, saved: TasksState) -> TaskRecord:
+        """Return the record of this state."""
+        record = cls()
+        record._open = {task.started.id: task for task in saved.open}
+        record._ended = {ended.id: ended for ended in saved.ended}
+        return record
 
     @property
     def open(self) -> tuple[OpenTask, ...]:

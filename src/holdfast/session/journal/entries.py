@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.errors import EntryInvalid
 from holdfast.session.journal.approvals import ApprovalAnswered as ApprovalAnswered  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import ApprovalAsked as ApprovalAsked  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.approvals import CallAnswered as CallAnswered  # noqa: PLC0414 - part of this module
@@ -27,6 +28,15 @@ from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, RequestPrefix, TextPart, ThinkingPart, Usage
 from holdfast.session.journal.request_changes import RequestChange as RequestChange  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.request_changes import RequestsChanged as RequestsChanged  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import FilesMoved as FilesMoved  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import PathChange as PathChange  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import PathState as PathState  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreEnded as RestoreEnded  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreStarted as RestoreStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RestoreStep as RestoreStep  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import RewindScope as RewindScope  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import SkippedPath as SkippedPath  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.restores import SnapshotTaken as SnapshotTaken  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ServerFailed as ServerFailed  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
@@ -67,7 +77,8 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
 
     `facts`, if any, open the first user message of every request: the folder, the machine, the day and the text of the
     `instructions` files, as they were then. In older journals they are part of `system`.
-    `repository` are names by which the folder's git repository can be recognized elsewhere.
+    `repository` are names by which the folder's git repository can be recognized elsewhere. `program` is what notes to
+    the model call the program that runs the session.
     """
 
     session: str
@@ -82,6 +93,7 @@ class SessionOpened(_Fact, frozen=True, tag="session-opened"):
     instructions: tuple[FileSeen, ...] = ()
     facts: str = ""
     repository: tuple[str, ...] = ()
+    program: str = "holdfast"
 
 
 class ModelChanged(_Fact, frozen=True, tag="model-changed"):
@@ -153,11 +165,13 @@ class Steered(_Fact, frozen=True, tag="steered"):
 class Rewound(_Fact, frozen=True, tag="rewound"):
     """The conversation continues from before the prompt of `turn`; later entries are no longer part of it.
 
-    `note`, if any, opens the next user message and says which effects were not undone.
+    `note`, if any, opens the next user message and says which effects were not undone. `files` is the restore by which
+    the files were restored with it, "" if they stay.
     """
 
     turn: int
     note: str = ""
+    files: str = ""
 
 
 class Pruned(_Fact, frozen=True, tag="pruned"):
@@ -360,6 +374,10 @@ Entry = (
     | RequestsChanged
     | Moved
     | FolderGone
+    | SnapshotTaken
+    | FilesMoved
+    | RestoreStarted
+    | RestoreEnded
 )
 
 _encoder = msgspec.json.Encoder()
@@ -367,8 +385,19 @@ _decoder = cache(lambda: json_decoder(Entry))  # made for the first entry that i
 
 
 def encode(entry: Entry) -> bytes:
-    """Return the entry as the JSON bytes that a journal stores. The same entry always gives the same bytes."""
-    return _encoder.encode(entry)
+    """Return the entry as the JSON bytes that a journal stores. The same entry always gives the same bytes.
+
+    The bytes are read back first: what a journal could not read again is never written. Raises `EntryInvalid`.
+    """
+    try:
+        body = _encoder.encode(entry)
+        _decoder().decode(body)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise EntryInvalid(
+            f"Entry {kind(entry)!r} was not written: it could not be read again: {error}. Nothing was written. Report "
+            "this as a bug."
+        ) from error
+    return body
 
 
 def decode(body: bytes) -> Entry:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -79,6 +79,49 @@ class StreamingStore(Protocol):
         If no append follows, the next process that opens the journal finds it as its last entry. Raises as
         `Store.append`.
         """
+        ...
+
+
+@runtime_checkable
+class FoldStore(Protocol):
+    """A store that also keeps a written fold, so that a resumed session need not read every entry.
+
+    It is optional, and a cache: a store without it, or that lost it, is read from the first entry.
+    """
+
+    @property
+    def unfolded(self) -> int:
+        """Return the bytes of the entries after the kept fold, and of all without one."""
+        ...
+
+    def keep_fold(self, state: bytes, *, version: str, expected: int, verified: int = 0) -> None:
+        """Keep the fold of the first `expected` entries, by the fold of this `version`. A failure only loses it.
+
+        `verified` is where a verification in the background continues. Raises `AppendConflict` or `StateError`.
+        """
+        ...
+
+    def drop_fold(self) -> None:
+        """Forget the kept fold: the next process reads every entry."""
+        ...
+
+    def read_after(self, seq: int) -> Reading | None:
+        """Return the entries after `seq`, None if all must be read because of damage."""
+        ...
+
+    def some_rows(self, after: int, most: int) -> Sequence[Sequence[object]] | None:
+        """Return up to `most` rows after a position, to be verified; None if the database cannot be read there."""
+        ...
+
+    def verified(self, rows: Sequence[Sequence[object]], *, after: int, before: bytes | None) -> tuple[Finding, ...]:
+        """Return the damage in these rows, as `read` finds it; from any thread.
+
+        They follow the row `after`, whose stored checksum is `before`, None if that is not known.
+        """
+        ...
+
+    def outcome_texts(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        """Return the texts of the outcomes of calls at these positions, without those that cannot be read."""
         ...
 
 

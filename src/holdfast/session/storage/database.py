@@ -45,6 +45,9 @@ _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLI
 
 OpenDatabase = sqlite3.Connection
 
+KnownRow = tuple[int, bytes]
+"""The position of a row, and its checksum."""
+
 
 class Damaged(Exception):
     """SQLite cannot use the file as a journal."""
@@ -54,23 +57,26 @@ class Damaged(Exception):
         self.what = what
 
 
-def attach(path: Path) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
-    """Return an open database, salvaged first if necessary, with the findings."""
+def attach(path: Path, known: KnownRow | None = None) -> tuple[sqlite3.Connection, tuple[Finding, ...]]:
+    """Return an open database, salvaged first if necessary, with the findings.
+
+    If it has the row `known`, its pages are not all checked (`has_row`).
+    """
     unused: tuple[Finding, ...] = ()
     if why := unfit(path):
         unused = (put_aside(path, why),)
     finish_replacement(path)
     try:
-        return usable(path), unused
+        return usable(path, known=known), unused
     except Damaged as damage:
         connection, found = salvage(path, damage.what)
         return connection, unused + found
 
 
-def usable(path: Path, *, copy_of: Path | None = None) -> sqlite3.Connection:
+def usable(path: Path, *, copy_of: Path | None = None, known: KnownRow | None = None) -> sqlite3.Connection:
     """Return a connection to an intact, writable file; raises `Damaged` if it is not.
 
-    A message names the file that it is a copy of.
+    A message names the file that it is a copy of. With the row `known`, only what an append needs is checked.
     """
     damage = wal_damage(path)  # first: SQLite would drop what follows the damage and overwrite it
     if damage:
@@ -78,7 +84,9 @@ def usable(path: Path, *, copy_of: Path | None = None) -> sqlite3.Connection:
     connection = _connect(path)
     try:
         _refuse_newer(connection, copy_of or path)
-        _check_structure(connection)  # before any write: a damaged file is kept as it was found
+        _check_schema(connection)
+        if not has_row(connection, known):
+            check_pages(connection)  # before any write: a damaged file is kept as it was found
         (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":  # a file system without WAL: the deletion of the journal file must be synced
             connection.execute("PRAGMA journal_mode=DELETE")
@@ -166,12 +174,6 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _check_structure(connection: sqlite3.Connection) -> None:
-    """Raise `Damaged` if the file's structure is not a journal's. Rows are checked when read."""
-    _check_schema(connection)
-    check_pages(connection)
-
-
 def _check_schema(connection: sqlite3.Connection) -> None:
     """Raise `Damaged` if the file is not a journal."""
     if connection.execute("SELECT name, rootpage, sql FROM sqlite_master").fetchall() != [("entry", 2, SCHEMA)]:
@@ -186,6 +188,37 @@ def check_pages(connection: sqlite3.Connection) -> None:
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise Damaged(str(verdict).replace("\n", " "))
+
+
+def has_row(connection: sqlite3.Connection, known: KnownRow | None) -> bool:
+    """Return whether the row is the journal's, and an append can overwrite nothing: no page is marked as free."""
+    if known is None:
+        return False
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    row = connection.execute("SELECT sum FROM entry WHERE seq = ?", (known[0],)).fetchone()
+    return free == 0 and row is not None and row[0] == known[1]
+
+
+def later_rows(connection: sqlite3.Connection, seq: int, *, most: int = -1) -> list[tuple[object, ...]]:
+    """Return the stored rows after `seq` in order, up to `most` of them; raises `Damaged` if they cannot be read."""
+    try:
+        return connection.execute(f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT ?", (seq, most)).fetchall()
+    except sqlite3.Error as error:
+        if _is_damage(error):
+            raise Damaged(str(error)) from error
+        raise
+
+
+def rows_at(connection: sqlite3.Connection, seqs: Sequence[int]) -> list[tuple[object, ...]]:
+    """Return the stored rows at these positions that can be read."""
+    found: list[tuple[object, ...]] = []
+    for seq in seqs:
+        try:
+            found += connection.execute(f"{_COLUMNS} WHERE seq = ?", (seq,)).fetchall()
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                raise
+    return found
 
 
 def read_rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
@@ -303,6 +336,24 @@ def naming(path: Path) -> Generator[None]:
         raise _failed(path, str(error), _SQLITE_TODO.get(error.sqlite_errorcode & 0xFF, "")) from error
 
 
+@contextmanager
+def naming_new(folder: Path) -> Generator[None]:
+    """Convert errors while the folder of a new session is made: it has no journal yet."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        is_system = isinstance(error, OSError)
+        reason = (error.strerror if is_system else None) or str(error)
+        todo = _todo(error) if is_system else _SQLITE_TODO.get(error.sqlite_errorcode & 0xFF, "")
+        if not todo and is_system and error.errno != errno.EIO:
+            todo = _OTHER_HOME  # a folder that cannot be made, such as one in /proc
+        raise StorageFailed(
+            f"No session can be stored in {str(folder.parent)!r}: {_why(reason, todo)}. Nothing was done. "
+            f"{todo or _CHECK}"
+        ) from error
+
+
+_CHECK = "Check the disk and try again."
 _FREE_SPACE = "Free some space and try again."
 _OTHER_HOME = "Make its folder writable, or set HOLDFAST_HOME to a folder that is."
 _SQLITE_TODO = {
@@ -324,8 +375,11 @@ def _todo(error: OSError) -> str:
 
 
 def _failed(path: Path, reason: str, todo: str) -> StorageFailed:
-    why = f"the disk is full ({reason})" if todo == _FREE_SPACE else reason
     return StorageFailed(
-        f"Journal {str(path)!r} cannot be used: {why}. {todo or 'Check the disk and try again.'} "
+        f"Journal {str(path)!r} cannot be used: {_why(reason, todo)}. {todo or _CHECK} "
         "Everything appended before is safe."
     )
+
+
+def _why(reason: str, todo: str) -> str:
+    return f"the disk is full ({reason})" if todo == _FREE_SPACE else reason

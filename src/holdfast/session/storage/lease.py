@@ -67,6 +67,10 @@ class Lease:
         if os.getpid() != self._pid:
             raise forked(what, self._pid)
 
+    def is_of(self, descriptor: int) -> bool:
+        """Return whether this is the lease on the lock file that is open there."""
+        return self._descriptor is not None and os.path.samestat(os.fstat(self._descriptor), os.fstat(descriptor))
+
     @property
     def is_inherited(self) -> bool:
         """Return whether this process is a fork of the one that took the lease."""
@@ -225,4 +229,6 @@ def _myself() -> str:
 def _busy(session: str, descriptor: int) -> SessionBusy:
     holder = printable(os.pread(descriptor, HOLDER_BYTES, 0).decode("utf-8", "replace")).strip()
     msg = f"Session {session!r} is already open in another process ({holder or 'unknown'})."
+    if any(lease.is_of(descriptor) for lease in _leases):
+        msg = f"Session {session!r} is already open in this process. Use that session, or close it first."
     return SessionBusy(msg, session=session, holder=holder)

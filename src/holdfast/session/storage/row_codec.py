@@ -58,11 +58,16 @@ def checksum(link: bytes, seq: int, at: float, kind: str, body: bytes) -> bytes:
     return row_sum + hashlib.blake2b(link + row_sum, digest_size=_HALF).digest()
 
 
-def verify_rows(rows: Iterable[Sequence[object]], blobs: BodySource) -> Reading:
-    """Return the entries of `rows`, given in order of seq, and a finding for each damaged or missing one."""
+def verify_rows(
+    rows: Iterable[Sequence[object]], blobs: BodySource, *, after: int = 0, before: bytes | None = b""
+) -> Reading:
+    """Return the entries of `rows`, given in order of seq, and a finding for each damaged or missing one.
+
+    They follow the row `after`, whose stored checksum is `before`, None if that is not known.
+    """
     records: list[StoredEntry] = []
     findings: list[Finding] = []
-    last, link = 0, b""  # seq and stored checksum of the row before; None if that is lost
+    last, link = after, before  # seq and stored checksum of the row before; None if that is lost
     for values in rows:
         seq, stored = values[0], values[-1]
         assert isinstance(seq, int)  # SQLite's rowid is always an integer

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import DamageError, HoldfastError, SessionBusy, SessionUnknown, StateError, StorageFailed
-from holdfast.session.journal.entries import FORMAT, Entry, ResponseCheckpoint, decode, encode, kind
+from holdfast.session.journal.entries import FORMAT, CallEnded, Entry, ResponseCheckpoint, decode, encode, kind
 from holdfast.session.journal.store import Finding, Reading, StoredEntry, conflict
 from holdfast.session.storage import database
 from holdfast.session.storage.blobs import Blobs
@@ -25,6 +25,7 @@ from holdfast.session.storage.wal import snapshot
 from holdfast.system.durable_files import BLOBS, DATABASE, STREAMED, make_folder, sync_path
 
 if TYPE_CHECKING:
+    from holdfast.session.storage.fold_cache import SavedFold
     from holdfast.session.storage.streamed_text import StreamedFile
 
 _COPIES = 3
@@ -38,8 +39,9 @@ class SqliteStore:
     Laws (`tests/session/journal/test_store_laws.py`): those of `Store`, also across `kill -9` and on a full disk.
     """
 
-    def __init__(self, folder: Path, lease: Lease, *, now: Callable[[], float]) -> None:
+    def __init__(self, folder: Path, lease: Lease, *, now: Callable[[], float], fold_version: str = "") -> None:
         """Attach to an existing database; use `create` or `open`."""
+        self._folder = folder
         self._path = folder / DATABASE
         self._blobs = Blobs(folder / BLOBS)
         self._lease = lease
@@ -50,43 +52,58 @@ class SqliteStore:
         """The time of the last append, as stored in its entries; 0 before the first."""
         self._streamed: StreamedFile | None = None
         self._blobs.clear()
-        self._connection, self._findings = database.attach(self._path)
+        saved: SavedFold | None = None
+        if fold_version:
+            from holdfast.session.storage.fold_cache import read_fold
+
+            saved = read_fold(folder, fold_version)
+        known = None if saved is None else (saved.seq, saved.sum)
+        self._connection, self._findings = database.attach(self._path, known)
         lease.guard(self._connection)
         try:
             sync_path(folder)  # SQLite also syncs the name of a new log, but ignores a failure
+            self.saved_fold = saved if not self._findings and database.has_row(self._connection, known) else None
+            """The written fold of this journal, None if all entries must be read."""
+            self._unfolded = 0 if self.saved_fold is not None else self._path.stat().st_size
             self._take_streamed(folder)
         except BaseException:
             self._connection.close()
             raise
 
     @classmethod
-    def create(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+    def create(cls, folder: str | Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
         """Return the empty journal of a new session; `folder` may exist if it holds none.
 
         Raises `StateError` if it does, `SessionBusy`, or `StorageFailed`.
         """
-        with database.naming(folder / DATABASE):
+        folder = Path(folder)
+        with database.naming_new(folder):
             lease = _claimed(folder)
         return cls._leased(folder, lease, now, create=True)
 
     @classmethod
-    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> SqliteStore:
+    def open(cls, folder: str | Path, *, now: Callable[[], float] = time.time, fold_version: str = "") -> SqliteStore:
         """Return the journal in `folder`. Damage is salvaged, and `read` reports it.
+
+        With a `fold_version`, and a fold of it that was written for this journal, that is `saved_fold`.
 
         Raises `SessionUnknown`, `SessionBusy`, `StateError` if a newer holdfast wrote it, or `StorageFailed`.
         """
+        folder = Path(folder)
         _present(folder)
         with database.naming(folder / DATABASE):
             lease = Lease.take(folder)
-        return cls._leased(folder, lease, now, create=False)
+        return cls._leased(folder, lease, now, create=False, fold_version=fold_version)
 
     @classmethod
-    def _leased(cls, folder: Path, lease: Lease, now: Callable[[], float], *, create: bool) -> SqliteStore:
-        with database.naming(folder / DATABASE):
+    def _leased(
+        cls, folder: Path, lease: Lease, now: Callable[[], float], *, create: bool, fold_version: str = ""
+    ) -> SqliteStore:
+        with database.naming_new(folder) if create else database.naming(folder / DATABASE):
             try:
                 if create:
                     _create(folder)
-                return cls(folder, lease, now=now)
+                return cls(folder, lease, now=now, fold_version=fold_version)
             except BaseException:
                 lease.release()
                 raise
@@ -120,6 +137,72 @@ class SqliteStore:
         reading = verify_rows(rows, self._blobs)
         return Reading(records=reading.records, findings=self._findings + reading.findings)
 
+    def read_after(self, seq: int, *, before: bytes | None = None) -> Reading | None:
+        """Return the entries after `seq`, whose checksum is `before` if known. None if all must be read: with damage.
+
+        Raises `StorageFailed` or `StateError` as `read` does.
+        """
+        self._refuse_closed()
+        with database.naming(self._path):
+            try:
+                rows = database.later_rows(self._connection, seq)
+            except database.Damaged:
+                return None
+        reading = verify_rows(rows, self._blobs, after=seq, before=before)
+        folded = self.saved_fold.seq if self.saved_fold is not None else 0
+        bodies = (row.body for row in map(StoredRow.of, rows) if row is not None and row.seq > folded)
+        self._unfolded = sum(map(len, bodies))
+        return None if reading.findings else reading
+
+    def some_rows(self, after: int, most: int) -> Sequence[Sequence[object]] | None:
+        """Return up to `most` rows after a position, to be verified; None if the database cannot be read there."""
+        self._refuse_closed()
+        with database.naming(self._path):
+            try:
+                return database.later_rows(self._connection, after, most=most)
+            except database.Damaged:
+                return None
+
+    def verified(self, rows: Sequence[Sequence[object]], *, after: int, before: bytes | None) -> tuple[Finding, ...]:
+        """Return the damage in some rows, as `read` finds it; from any thread."""
+        return verify_rows(rows, self._blobs, after=after, before=before).findings
+
+    def outcome_texts(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        """Return the texts of the outcomes of calls at these positions, without those that cannot be read."""
+        self._refuse_closed()
+        texts: dict[int, str] = {}
+        with database.naming(self._path):
+            for row in database.rows_at(self._connection, seqs):
+                for record in single_rows([row], self._blobs) or ():
+                    if isinstance(record.entry, CallEnded):
+                        texts[record.seq] = record.entry.text
+        return texts
+
+    @property
+    def unfolded(self) -> int:
+        """Return the bytes of the entries after the kept fold, and of all without one."""
+        return self._unfolded
+
+    def keep_fold(self, state: bytes, *, version: str, expected: int, verified: int = 0) -> None:
+        """Keep the fold of the first `expected` entries, as `FoldStore.keep_fold` says."""
+        from holdfast.session.storage.fold_cache import SavedFold, write_fold
+
+        self._refuse_closed()
+        with database.naming(self._path):
+            length, link = self._tail()
+        if length != expected:
+            raise conflict(expected=expected, found=length)
+        with suppress(OSError):  # a cache, and the disk may be full
+            write_fold(self._folder, SavedFold(seq=length, sum=link, state=state, verified=verified), version)
+        self._unfolded = 0
+
+    def drop_fold(self) -> None:
+        """Forget the kept fold: the next process reads every entry."""
+        from holdfast.session.storage.fold_cache import drop_fold
+
+        drop_fold(self._folder)
+        self._unfolded = self._path.stat().st_size
+
     def append(self, entries: Sequence[Entry], *, expected: int) -> int:
         """Append `entries` in one transaction, durable on return, and return the new length.
 
@@ -144,6 +227,7 @@ class SqliteStore:
                     self._connection.execute("ROLLBACK")
                 raise
         self.appended_at = at
+        self._unfolded += sum(len(body) for _, body in bodies)
         return length
 
     def keep_streamed(self, checkpoint: ResponseCheckpoint, *, expected: int) -> None:
@@ -250,12 +334,13 @@ def _claimed(folder: Path) -> Lease:
             time.sleep(0.001)
 
 
-def read_copy(folder: Path) -> Reading:
+def read_copy(folder: str | Path) -> Reading:
     """Return the content of the session in `folder` without the lease: from a private copy, unless it is at rest.
 
     Works while another process appends, and creates nothing in `folder`. Raises `SessionUnknown`, `StateError` if a
     newer holdfast wrote it, or `StorageFailed` if it cannot be copied.
     """
+    folder = Path(folder)
     rows, findings = _copied(folder)
     reading = verify_rows(rows, Blobs(folder / BLOBS))
     records = reading.records
@@ -360,6 +445,13 @@ def _present(folder: Path) -> Path:
 
 
 def _create(folder: Path) -> None:
+    for path in (folder / DATABASE, folder / NEW):
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "no regular file"
+            raise StateError(
+                f"Journal {str(path)!r} cannot be used: it is {what} (expected a file). Move it away, or choose "
+                "another folder for the session."
+            )
     if (folder / DATABASE).exists() or (folder / NEW).exists():
         raise StateError(
             f"Session {folder.name!r} already exists: its folder has a {DATABASE}. Open it, or choose another ID."

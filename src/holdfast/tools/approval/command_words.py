@@ -39,11 +39,17 @@ _USUAL = ProgramRow(
 _OTHER = Program(names=("*",), source=_USUAL.source, closed=True)
 """A program that is not listed: what its words do is not known, so only its very words can be remembered."""
 
+_CONTAINERS = "run exec create machine unshare plugin context swarm service stack kube play generate cp"
 _CLOSED_SUB_COMMANDS = {
     **dict.fromkeys(["gh", "glab", "hub"], frozenset({"api", "extension", "alias", "codespace"})),
+    **dict.fromkeys(["docker", "podman", "nerdctl", "docker-compose"], frozenset(_CONTAINERS.split())),
+    **dict.fromkeys(["kubectl", "oc"], frozenset({"run", "exec", "debug", "rsh", "attach", "cp", "plugin"})),
     "git": frozenset({"submodule", "clone", "ls-remote", "archive", "remote", "daemon", "svn", "p4"}),
 }
-"""Sub-commands of which each word may be a program, an address or code."""
+"""Sub-commands of which each word may be a program, an address or code; also as `docker container run`.
+
+What runs in a container is any image with any program in it, and outside of every wall.
+"""
 
 _MOST_NAMES = 1_024
 
@@ -86,7 +92,7 @@ def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
     named = [found for word in words[1:] if word.strip("./") and (found := BY_NAME.get(_name(word)))]
     found = [BY_NAME.get(_name(words[0]), _OTHER), *named]
     is_script = _name(words[0]) in _INTERPRETERS and len(words) > 1 and "." in words[1]
-    if is_script or (len(words) > 1 and words[1] in _CLOSED_SUB_COMMANDS.get(_name(words[0]), ())):
+    if is_script or not _CLOSED_SUB_COMMANDS.get(_name(words[0]), frozenset()).isdisjoint(words[1:3]):
         found.append(_OTHER)
     found += [BY_NAME[name] for each in found for name in each.passes]
     return found, len(words) > 1

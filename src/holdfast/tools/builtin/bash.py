@@ -168,6 +168,7 @@ def command_output(
         text=f"{finished.text.rstrip() or '(no output)'}\n({how_command_ended(finished, typed=typed)}){pointer}{note}",
         ok=ok,
         interrupted=finished.cause not in ("exit", "timeout"),
+        exit=finished.code if finished.cause == "exit" and finished.signal is None else None,
     )
 
 

@@ -109,7 +109,7 @@ def _edit_plan(parts: Sequence[Replacement], place: SafePath, title: str) -> Pla
         times += done.times
         lines.append(done.line)
         if done.how:
-            notes[f" {where}Text 'old' was found loosely: {done.how}."] = None
+            notes[f" {where}Argument 'old' was found loosely: {done.how}."] = None
 
     def report(diff: FileDiff) -> str:
         first = min(lines)
@@ -147,7 +147,7 @@ def _replace(text: str, part: Replacement, name: str, *, exactly: bool) -> _Repl
     found = text.count(old)
     if not found and exactly:
         msg = (
-            f"Text 'old' does not occur in {name!r} exactly as given. Nothing was written. In a file of more than "
+            f"Argument 'old' does not occur in {name!r} exactly as given. Nothing was written. In a file of more than "
             f"{LARGEST_FILE:,} bytes only exact text is found. Read its lines again and copy them."
         )
         raise ToolFailed(msg)
@@ -188,14 +188,14 @@ def _ambiguous(name: str, text: str, starts: list[int]) -> str:
     numbers = [str(text.count("\n", 0, at) + 1) for at in starts[:_MATCHES_SHOWN]]
     more = " and more" if len(starts) > _MATCHES_SHOWN else ""
     return (
-        f"Text 'old' occurs more than once in {name!r}, at lines {', '.join(numbers)}{more} (expected once). "
+        f"Argument 'old' occurs more than once in {name!r}, at lines {', '.join(numbers)}{more} (expected once). "
         "Nothing was written. Add lines around it to make it unique, or set all to true."
     )
 
 
 def _absent(name: str, text: str, old: str) -> str:
     """Return why `old` was not found, with the most similar lines of `text`."""
-    message = f"Text 'old' does not occur in {name!r} exactly as given. Nothing was written."
+    message = f"Argument 'old' does not occur in {name!r} exactly as given. Nothing was written."
     lines = text.split("\n")
     squeezed = [_squeezed(line) for line in lines]
     sought = [_squeezed(line) for line in old.strip().split("\n")]

@@ -6,7 +6,6 @@ A redirect to another host is reported, not followed.
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import msgspec
 from holdfast import __version__
 from holdfast.errors import ToolFailed
 from holdfast.system.address_policy import may_ask
+from holdfast.system.host_addresses import addresses_of
 from holdfast.tool_calls import Effect
 from holdfast.tools.bounded_work import run_bounded
 from holdfast.tools.builtin.declarations import FETCH_SCHEMA, FetchArguments
@@ -41,12 +41,6 @@ _SHOWN = 60_000
 _TRIED = 4  # addresses tried per host
 _PORTS = {"http": 80, "https": 443}
 _ERROR = 400
-
-
-def addresses_of(host: str, port: int) -> list[str]:
-    """Return a host's IP addresses in the order to try them; raises `OSError` if there are none."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(where[0]) for *_, where in found))
 
 
 class FetchTool:

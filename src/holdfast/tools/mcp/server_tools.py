@@ -230,6 +230,10 @@ class ServerTools:
             connections.contain()
         return connections
 
+    def owns(self, name: str) -> bool:
+        """Return whether the tool is one of a server, by its prefix."""
+        return name.startswith("mcp_")
+
     def tools(self, declared: Sequence[ToolSchema]) -> Mapping[str, Tool]:
         """Return the tools that the session declared of servers, by name."""
         return mcp_tools(declared, self._connections)

@@ -26,7 +26,7 @@ PACKAGES = Path(__file__).parents[3]
 """Where the supervisor's bare Python finds this package, after its own modules."""
 
 CONTAINERS = ("podman", "docker")
-"""Programs that run the supervisor in a container, with the container's Python."""
+"""Names of programs that run the supervisor in a container, with the container's Python."""
 
 SUPERVISOR = "supervisor"
 """The name of a session's first supervisor; further ones are `supervisor-NAME`."""
@@ -159,7 +159,7 @@ def _descriptors(pids: tuple[int, ...]) -> tuple[int, ...]:
 
 
 async def _spawn(files: Path, within: tuple[str, ...]) -> asyncio.subprocess.Process:
-    python = "python3" if within and within[0] in CONTAINERS else sys.executable
+    python = "python3" if within and Path(within[0]).name in CONTAINERS else sys.executable
     program = (python, "-I", "-S", "-X", "utf8", "-c", PROGRAM, str(PACKAGES), f"{files}.lock")
     try:
         log = os.open(f"{files}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
 
-from holdfast.errors import DamageError, UsageError
+from holdfast.errors import UsageError
 from holdfast.history.document import Damage, messages_in, read_document
 from holdfast.history.foreign import refuse_lookalike
-from holdfast.history.formats import find_format, format_names
-from holdfast.history.formats.format import Format, as_array, as_object, is_object
-from holdfast.history.profiles import profiles_of
+from holdfast.history.formats import find_format
+from holdfast.history.formats.detection import detected_formats, no_conversation, unusual_content
+from holdfast.history.formats.format import as_array, is_object
 from holdfast.system.bounded_files import read_beginning
 
 LARGEST_DOCUMENT = 200_000_000
 """Bytes of a document."""
-
-# Top-level keys that only requests of these formats have, for messages whose keys fit several formats.
-_OF: Mapping[str, tuple[str, ...]] = {
-    "system": ("anthropic",),
-    "stop_sequences": ("anthropic",),
-    "max_completion_tokens": ("openai-chat",),
-    "response_format": ("openai-chat",),
-    "stream_options": ("openai-chat",),
-    "instructions": ("openai-responses",),
-    "max_output_tokens": ("openai-responses",),
-}
-_NO_MESSAGE = frozenset({"unknown-role", "malformed"})
-_UNUSUAL = frozenset({"foreign", "misplaced", "other-wire"})
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -54,7 +40,7 @@ def open_document(file: str, form: str | None, *, profile: str | None, keep: boo
     """
     data = _bytes(file) if keep else b""
     found = read_document(data if keep else _bytes(file))
-    formats = _required_format(found.document, form) if form else _detected_formats(found.document, profile)
+    formats = _required_format(found.document, form) if form else detected_formats(found.document, profile)
     known = find_format(formats[0])
     return Document(
         "standard input" if file == "-" else file,
@@ -96,66 +82,6 @@ def _required_format(document: object, form: str) -> tuple[str, ...]:
     refuse_lookalike(document, marked=True)
     known = find_format(form)
     messages, _ = messages_in(document, known)
-    if messages and _unusual(known, messages) is None:
-        raise _no_conversation([form], "Choose its format with --format.")
+    if messages and unusual_content(known, messages) is None:
+        raise no_conversation([form], "Choose its format with --format.")
     return (form,)
-
-
-def _detected_formats(document: object, profile: str | None) -> tuple[str, ...]:
-    """Return the formats that fit the document best, in the order of `format_names`. Raise if none fits.
-
-    A conversation of plain text fits several; the report says which was chosen and which others fit too.
-    """
-    unusual: dict[str, int] = {}
-    for name in format_names():
-        form = find_format(name)
-        try:
-            messages, _ = messages_in(document, form)
-        except DamageError:
-            continue  # not this format
-        count = _unusual(form, messages)
-        if count is not None:
-            unusual[name] = count + _unusual_fields(form, as_object(document))
-    least = min(unusual.values(), default=0)
-    refuse_lookalike(document, marked=False)
-    if not unusual:
-        raise _no_conversation(
-            list(format_names()), "Extract the list of messages, or choose the format with --format."
-        )
-    best = [name for name, count in unusual.items() if count == least]
-    legal = [name for name in best if profile is None or profile in _profiles(name)]
-    if not legal:
-        takes = [name for name in format_names() if profile in _profiles(name)]
-        raise UsageError(
-            f"Profile {profile!r} does not accept documents in the format {best[0]}. Choose one of"
-            f" {', '.join(_profiles(best[0]))}, or pass --format if the document is {' or '.join(takes)}."
-        )
-    return tuple(legal)
-
-
-def _profiles(name: str) -> tuple[str, ...]:
-    return profiles_of(name, find_format(name).profile)
-
-
-def _no_conversation(forms: Sequence[str], to_do: str) -> DamageError:
-    return DamageError(
-        f"The document is not a conversation: it has no message in the format {' or '.join(forms)} (expected a list of"
-        f" messages or a request body). {to_do}"
-    )
-
-
-def _unusual(form: Format, messages: Sequence[object]) -> int | None:
-    """Return the number of unknown fields in the messages, None if no message fits the format."""
-    unknown = unusual = 0
-    for index, raw in enumerate(messages):  # one at a time: together they need half the document's memory
-        message = form.message(index, raw)
-        unknown += bool(message.flags & _NO_MESSAGE)
-        unusual += not message.items
-        unusual += sum(1 for item in message.items if item.flags & _UNUSUAL)
-    return None if messages and unknown == len(messages) else unknown + unusual
-
-
-def _unusual_fields(form: Format, body: Mapping[str, object]) -> int:
-    """Return the number of unknown fields next to the messages."""
-    foreign = sum(1 for key in body if key in _OF and form.name not in _OF[key])
-    return foreign + (as_array(body.get("tools")) != () and not form.request_facts(body).tools)

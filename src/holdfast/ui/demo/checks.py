@@ -23,7 +23,10 @@ KEY = "scripted"  # the API key of the demo's provider
 DEEDS = ("check", "tag", "upload")
 """The steps that the project's program must have done at the end, each exactly once."""
 
-_EFFECT_TEXTS = {"interrupted": "Effect unknown", "not_started": "It had no effect"}
+_EFFECT_TEXTS = {
+    "interrupted": ("Effect unknown", "It created ", "It changed "),
+    "not_started": ("It had no effect",),
+}
 
 
 class AgentRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +104,9 @@ def _last_request(entries: Sequence[Entry], last: Sequence[_Message]) -> tuple[C
     ended = [entry for entry in entries if isinstance(entry, CallEnded)]
     finished = [has(entry) for entry in ended if entry.outcome in ("ok", "failed")]
     cut = [
-        has(entry) and _EFFECT_TEXTS[entry.outcome] in entry.text for entry in ended if entry.outcome in _EFFECT_TEXTS
+        has(entry) and any(text in entry.text for text in _EFFECT_TEXTS[entry.outcome])
+        for entry in ended
+        if entry.outcome in _EFFECT_TEXTS
     ]
     responses = [entry for entry in entries if isinstance(entry, ResponseEnded) and entry.cut is None]
     calls = sorted(part.id for entry in responses for part in entry.parts if isinstance(part, CallPart))

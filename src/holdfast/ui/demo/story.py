@@ -206,7 +206,10 @@ def script() -> Script:
         _if_read(r"\AOK\n", "Fixed: the test passes now.", otherwise="The test still fails, and I do not know why."),
         [Say("It tags, waits for the build, then uploads."), _bash("python3 release.py tag upload")],
         _if_read(
-            r"Effect unknown", "Its effect is unknown, so I look first.", look, otherwise="The release has ended."
+            r"Effect unknown|It (?:created|changed) ",
+            "Its effect is unknown, so I look first.",
+            look,
+            otherwise="The release has ended.",
         ),
         _if_read(r"tag \d+\n(?!upload)", "Tagged, not uploaded.", upload, otherwise="I cannot tell what is left."),
         _if_read("upload: done", "Released: tagged once, uploaded once.", otherwise="The upload failed."),

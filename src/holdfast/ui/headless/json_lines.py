@@ -277,6 +277,8 @@ def result(session: str, ended: RunEnded) -> dict[str, object]:
         "steps": conversation.turn_steps,
         "calls": ended.calls,
         "tasks_ended": list(ended.tasks),
+        "receipt": msgspec.to_builtins(ended.receipt),
+        "unmet": list(ended.unmet),
         "usage": {
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,

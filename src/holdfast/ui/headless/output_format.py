@@ -15,6 +15,7 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
+from holdfast.session.receipt import Receipt
 from holdfast.ui.headless.denied_calls import DeniedCall
 
 
@@ -40,7 +41,8 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
     `fault` is the provider's failure if that ended the turn. `denied` are the calls of the turn that were not allowed
-    to run, `tasks` the background tasks that ended with the run, `calls` how many calls ran.
+    to run, `tasks` the background tasks that ended with the run, `calls` how many calls ran. `receipt` is what
+    happened, `unmet` the conditions of the caller that are not met, each with its reason.
     """
 
     turn: TurnEnded
@@ -50,6 +52,8 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     denied: tuple[DeniedCall, ...] = ()
     tasks: tuple[str, ...] = ()
     calls: int = 0
+    receipt: Receipt = Receipt()
+    unmet: tuple[str, ...] = ()
 
 
 class OutputFormat(Protocol):

@@ -25,7 +25,8 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HoldfastError, StateError, UsageError
 from holdfast.host.commands import CommandResult, Prompt, Stop
 from holdfast.host.events import HostEvent, Idle, Opened
-from holdfast.host.session_host import LAST_CAUSES, SessionHost
+from holdfast.host.hosted_session import LAST_CAUSES
+from holdfast.host.session_host import SessionHost
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import PromptAccepted, TurnEnded
 from holdfast.ui.headless.input_lines import (

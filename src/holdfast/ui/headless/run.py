@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,6 +22,8 @@ from holdfast.agent.stop_cause import StopCause
 from holdfast.config.settings import read_config
 from holdfast.errors import (
     EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_UNMET,
     HoldfastError,
     StateError,
     ToolFailed,
@@ -36,6 +38,7 @@ from holdfast.providers.connect import preload
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
+from holdfast.session.receipt import known_condition, unmet
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.user_directories import homes
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
@@ -65,8 +68,19 @@ LAST_WORDS = 1.0
 
 
 def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
-    """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start."""
+    """Run one turn and return the exit code. Raise `HoldfastError` if it cannot start.
+
+    Standard output gets the run's output alone: what a tool or a plug-in prints goes to standard error.
+    """
+    stdout = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        return _main(arguments, environ, stdout)
+
+
+def _main(arguments: Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
+    for each in arguments.require or ():
+        known_condition(each)
     places = homes(environ)
     user_config = read_config(places.config)
     delete_abandoned(places.temporary_sessions)
@@ -82,7 +96,7 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
     options.prepare(session.toolbox)
     try:
         with debug_log(options, session.id, notify=debug_log_note) as log:
-            return _run(options, session, prompt, log)
+            return _run(options, session, prompt, log, stdout)
     finally:
         session.store.close()
         if arguments.no_session and not delete_temporary(folder := options.catalog.folder(session.id)):
@@ -132,8 +146,13 @@ def session_of(options: RunOptions, *, has_user: bool = False) -> OpenSession:
         )
     if options.arguments.session_id:
         raise UsageError("--session-id names a new session. Leave out -c, -r and --fork, or --session-id.")
-    door = fork if options.fork else resume
-    return door(options.catalog, summary, tools=lambda: options.tools_of(options.model, has_user=has_user))
+
+    def tools() -> Container[str]:
+        return options.tools_of(options.model, has_user=has_user)
+
+    if options.fork:
+        return fork(options.catalog, summary, tools=tools)
+    return resume(options.catalog, summary, tools=tools, from_checkpoint=not has_user)  # a user reads all of it
 
 
 def _new_id(options: RunOptions) -> str:
@@ -152,12 +171,14 @@ def _reads_lines(arguments: Arguments) -> bool:
         return False
     if arguments.output_format != "stream-json":
         raise UsageError("--input-format stream-json needs --output-format stream-json. Add it.")
+    if arguments.require:
+        raise UsageError("--require is about one turn, and --input-format stream-json runs several. Leave one out.")
     if arguments.prompt:
         raise UsageError("--input-format stream-json reads the prompts from standard input. Pass -p without a prompt.")
     return True
 
 
-def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None) -> int:
+def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log | None, stdout: TextIO) -> int:
     """Run one turn, or if `prompt` is None one for each line of standard input, and return the exit code.
 
     It returns after the reader has received all output; a stopped turn does not wait for that.
@@ -177,12 +198,17 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     def begin(opened: Opened) -> None:
         output.begin(opened_of(opened, session, options))
 
-    output = _output(options.arguments.output_format, on_reader_closed)
+    output = _output(options.arguments.output_format, stdout, on_reader_closed)
     patience: float | None = LAST_WORDS
     try:
         with runner:
             host = open_host(options, session, RULES_OF["stream" if prompt is None else "print"], log=log)
-            run = _Turn(host, prompt, output, begin) if prompt is not None else _stream(host, output, begin, loop)
+            conditions = tuple(options.arguments.require or ())
+            run = (
+                _Turn(host, prompt, output, begin, conditions)
+                if prompt is not None
+                else _stream(host, output, begin, loop)
+            )
             heed_signals(loop, stop)
             stopped, code = runner.run(run.run())
         late = (
@@ -212,12 +238,20 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
 class _Turn:
     """The one turn of a run: a client of the session's host."""
 
-    def __init__(self, host: SessionHost, prompt: str, output: OutputFormat, begin: Callable[[Opened], None]) -> None:
+    def __init__(
+        self,
+        host: SessionHost,
+        prompt: str,
+        output: OutputFormat,
+        begin: Callable[[Opened], None],
+        conditions: tuple[str, ...],
+    ) -> None:
         self._host = host
         self._prompt = prompt
         self._output = output
         self._begin = begin
         self._watch = TurnWatch()
+        self._conditions = conditions
 
     def stop(self, cause: StopCause) -> None:
         """Stop the turn."""
@@ -242,6 +276,7 @@ class _Turn:
             assert isinstance(turn, TurnEnded)  # nothing runs that it could be queued for
             tasks = await host.end_tasks(TASKS_END, "the end of the run")
             ended = msgspec.structs.replace(self._watch.ended(turn, host.agent.conversation), tasks=tasks)
+            ended = required(ended, self._conditions)
             self._output.end(ended)
             return turn.cause in STOPPED, ended.exit_code
         finally:
@@ -265,6 +300,15 @@ def _stream(
 
     assert isinstance(output, StreamJsonOutput)  # other formats are refused at the start
     return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin)
+
+
+def required(ended: RunEnded, conditions: tuple[str, ...]) -> RunEnded:
+    """Return the end of a run with the conditions that it does not meet, which are written to standard error too."""
+    reasons = tuple(f"{each}: {why}" for each in conditions if (why := unmet(each, ended.receipt)))
+    for reason in reasons:
+        debug_log_note(f"Required, and not met: {reason}.")
+    code = EXIT_UNMET if reasons and ended.exit_code == EXIT_OK else ended.exit_code
+    return msgspec.structs.replace(ended, unmet=reasons, exit_code=code)
 
 
 def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:
@@ -291,12 +335,12 @@ def opened_of(opened: Opened, session: OpenSession, options: RunOptions) -> RunO
     )
 
 
-def _output(kind: str, on_closed: Callable[[str], None]) -> OutputFormat:
+def _output(kind: str, stdout: TextIO, on_closed: Callable[[str], None]) -> OutputFormat:
     if kind == "text":
-        return TextOutput(sys.stdout, sys.stderr, on_closed=on_closed)
+        return TextOutput(stdout, sys.stderr, on_closed=on_closed)
     from holdfast.ui.headless.json_output import JsonOutput, StreamJsonOutput
 
-    return (JsonOutput if kind == "json" else StreamJsonOutput)(sys.stdout, on_closed=on_closed)
+    return (JsonOutput if kind == "json" else StreamJsonOutput)(stdout, on_closed=on_closed)
 
 
 def _prompt(words: str, stdin: TextIO) -> str:

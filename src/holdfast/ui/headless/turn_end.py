@@ -15,7 +15,16 @@ from holdfast.errors import (
 )
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.causes import OF_THE_PROVIDER
-from holdfast.session.journal.entries import CallStarted, TurnEnded
+from holdfast.session.journal.entries import (
+    CallEnded,
+    CallStarted,
+    Entry,
+    FilesMoved,
+    PromptAccepted,
+    ResponseEnded,
+    TurnEnded,
+)
+from holdfast.session.receipt import receipt
 from holdfast.ui.headless.denied_calls import DeniedCalls
 from holdfast.ui.headless.output_format import RunEnded
 
@@ -27,6 +36,7 @@ class TurnWatch:
         self._denied = DeniedCalls()
         self._fault: ProviderFault | None = None
         self._calls = 0
+        self._entries: list[Entry] = []
 
     def see(self, event: Event) -> None:
         """Read an event of the run."""
@@ -35,6 +45,10 @@ class TurnWatch:
                 self._fault = fault
             case Fact(entry=entry):
                 self._denied.add(entry)
+                if isinstance(entry, PromptAccepted):
+                    self._entries.clear()
+                if isinstance(entry, ResponseEnded | CallStarted | CallEnded | FilesMoved):
+                    self._entries.append(entry)
                 self._calls += isinstance(entry, CallStarted)
             case _:
                 pass
@@ -49,6 +63,7 @@ class TurnWatch:
             fault=fault,
             denied=self._denied.found,
             calls=self._calls,
+            receipt=receipt(self._entries),
         )
 
 

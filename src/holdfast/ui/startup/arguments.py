@@ -47,6 +47,7 @@ class Arguments(argparse.Namespace):
     fallback_model: str | None = None
     input_format: str = "text"
     output_format: str = "text"
+    require: list[str] | None = None
     permission_mode: Mode | None = None
     yolo: bool = False
     sandbox: SandboxMode | None = None
@@ -115,6 +116,9 @@ def parser() -> Parser:
         help="with -p: read prompts as JSON lines from standard input, one turn each")  # fmt: skip
     add("--output-format", choices=("text", "json", "stream-json"), default="text",
         help="with -p: text (default), one JSON object, or JSON lines")  # fmt: skip
+    add("--require", action="append", metavar="CONDITION",
+        help="with -p: exit with 6 unless it holds: ran:CMD, changed[:GLOB], unchanged:GLOB, no-unknown, "
+        "no-denied")  # fmt: skip
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--inline", dest="screen", action="store_const", const="inline",
         help="keep the conversation in the terminal's own scrollback")  # fmt: skip

@@ -108,11 +108,16 @@ def user_server_path(environ: Mapping[str, str]) -> Path:
 
 def ask_new_servers(settings: McpSettings, cwd: Path) -> None:
     """Ask the servers for tools that are not known yet, for at most HEADLESS_WAIT. Failures are reported later."""
+    asyncio.run(lists_of_new_servers(settings, cwd))
+
+
+async def lists_of_new_servers(settings: McpSettings, cwd: Path) -> None:
+    """Ask the servers as `ask_new_servers`, on a loop that runs already."""
     from holdfast.tools.mcp.connections import ask_servers, unknown_servers
 
     new = unknown_servers(settings)
     if new.servers:
-        asyncio.run(ask_servers(new, cwd=cwd, within=HEADLESS_WAIT))
+        await ask_servers(new, cwd=cwd, within=HEADLESS_WAIT)
 
 
 def _user_servers(environ: Mapping[str, str], notify: Callable[[str], None]) -> Iterator[ServerFile]:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import ConfigInvalid, HoldfastError, ToolFailed
 from holdfast.system.user_directories import homes
+from holdfast.text import error_text
+
+if TYPE_CHECKING:
+    from holdfast.host.plugins.contributions import SurfaceHosts
+
+_USERS_HOSTS = "holdfast.ui.library.surface_hosts:UsersHosts"
+"""What opens the sessions of a plug-in's surface."""
 
 
 def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]], int] | None:
@@ -22,6 +30,7 @@ def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]
         return None
     if not (places.plugins.is_dir() or config.plugins.use):
         return None
+    from holdfast.host.plugins.contributions import PluginSurface
     from holdfast.ui.startup.plugins_in_use import plugins_in_use
 
     command = plugins_in_use(environ, config).commands.get(name)
@@ -30,13 +39,15 @@ def plugin_command(name: str, environ: Mapping[str, str]) -> Callable[[list[str]
 
     def run(words: list[str]) -> int:
         try:
-            code = cast("object", command.main(words, environ))
+            if isinstance(command, PluginSurface):
+                hosts = cast("Callable[[Mapping[str, str]], SurfaceHosts]", resolve_name(_USERS_HOSTS))(environ)
+                code = cast("object", command.drive(words, hosts))
+            else:
+                code = cast("object", command.main(words, environ))
         except HoldfastError:
             raise
         except Exception as error:  # the boundary of plug-ins
-            raise ToolFailed(
-                f"Command {name!r} of a plug-in failed: {type(error).__name__}: {error}. Fix the plug-in."
-            ) from error
+            raise ToolFailed(f"Command {name!r} of a plug-in failed: {error_text(error)}. Fix the plug-in.") from error
         if not isinstance(code, int) or code not in range(256):
             raise ToolFailed(f"Command {name!r} of a plug-in returned {code!r} (expected an exit code, 0 to 255).")
         return code

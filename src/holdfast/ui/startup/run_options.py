@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.events import Event
+    from holdfast.agent.seam import Seam
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.host.plugins.plugin_load import Plugins
@@ -126,9 +127,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         prepare(toolbox, self.config, self.environ)
         toolbox.may_ask(self.mcp)
         if self.plugins is not None:
-            from holdfast.host.plugins.guarded_tool import GuardedTool
-
-            toolbox.add_tools({name: GuardedTool(tool) for name, tool in self.plugins.tools.items()})
+            toolbox.add_tools(self.plugins.tools)
 
     @property
     def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
@@ -140,7 +139,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         from holdfast.ui.startup.toolbox_settings import declared_tools
 
         rules = self.project_of(self.cwd).rules
-        return declared_tools(model, self.config, rules, option=self.arguments.tools, has_user=has_user)
+        return declared_tools(
+            model, self.config, rules, option=self.arguments.tools, has_user=has_user, added=self._added
+        )
 
     @property
     def fallback(self) -> str:
@@ -163,19 +164,21 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         reading: Reading,
         offered: QuestionRules = ALL_ANSWERS,
         log: Log | None = None,
-        mode: Mode | None = None,
+        seam: Seam | None = None,
     ) -> Agent:
         """Return an agent for a session with the run's limits and settings. `project` has the decisions for its folder.
 
-        Every interface gets its agents from here. `mode` overrides the run's mode.
+        Every interface gets its agents from here. `seam` is what else takes part.
         """
         from holdfast.agent.agent import Agent  # 30 ms, which the first prompt takes and not the start
+        from holdfast.agent.seam import NO_SEAM
 
         agent = Agent(
+            ends_with_listener=True,
             store=store,
             toolbox=toolbox,
             connect=connect,
-            mode=mode or self.mode,
+            mode=self.mode,
             on_approval=self.config.on_approval,
             emit=emit,
             ask=ask,
@@ -190,6 +193,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             providers=self.providers,
             defaults=self.settings_of,
             fallback=self.fallback,
+            seam=seam or NO_SEAM,
         )
         agent.permissions.resume(chosen=self.mode_chosen)
         return agent
@@ -207,13 +211,25 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         rules = self.project_of(self.cwd).rules
         added = () if self.plugins is None else (tool.schema for tool in self.plugins.tools.values())
-        foreign = tuple(each for each in added if not rules.never_run(each.name))
+        foreign = tuple(each for each in added if self._is_wanted(each.name) and not rules.never_run(each.name))
         if self.mcp is None:
             return foreign
         from holdfast.tools.mcp.tool_declarations import session_schemas
 
         schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
         return (*foreign, *(each for each in schemas if not rules.never_run(each.name)))
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """Return the names of the tools of plug-ins."""
+        return () if self.plugins is None else tuple(self.plugins.tools)
+
+    def _is_wanted(self, added: str) -> bool:
+        """Return whether a session may declare this tool of a plug-in: if tools are named, only if it is."""
+        from holdfast.ui.startup.toolbox_settings import named_tools
+
+        named = named_tools(self.arguments.tools, self.config, self._added)
+        return named is None or added in named
 
     def prompt_commands(self) -> tuple[ServerPrompt, ...]:
         """Return the commands for the prompts of MCP servers whose lists are known."""
@@ -301,7 +317,7 @@ def run_options(
     if arguments.tools is not None or config.tools is not None:
         from holdfast.ui.startup.toolbox_settings import check_tools
 
-        check_tools(arguments, config)
+        check_tools(arguments, config, () if plugins is None else plugins.tools)
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()

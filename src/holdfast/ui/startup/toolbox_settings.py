@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from holdfast.config.settings import Config, configure_tools
 from holdfast.errors import UsageError
@@ -21,10 +21,13 @@ def prepare(toolbox: LocalToolbox, config: Config, environ: Mapping[str, str]) -
         toolbox.may_search(backend)
 
 
-def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | None, has_user: bool) -> frozenset[str]:
+def declared_tools(
+    model: str, config: Config, rules: RuleSet, *, option: str | None, has_user: bool, added: Collection[str] = ()
+) -> frozenset[str]:
     """Return the names of the tools of a new session with a model: those named, but none that a rule always denies.
 
     `option` is --tools, None if it is not given. `has_user` is whether a user can answer in the session.
+    `added` are the tools of plug-ins.
     """
     from holdfast.providers.model_table import window_of
     from holdfast.tools.tool_choice import chosen_tools
@@ -33,32 +36,32 @@ def declared_tools(model: str, config: Config, rules: RuleSet, *, option: str | 
         model,
         dialect=config.edit_tool,
         search=config.search is not None,
-        only=_named_tools(option, config),
+        only=named_tools(option, config, added),
         window=window_of(model, config.models) or config.context.window,
         has_user=has_user,
     )
     return frozenset(name for name in chosen if not rules.never_run(name))
 
 
-def check_tools(arguments: Arguments, config: Config) -> None:
+def check_tools(arguments: Arguments, config: Config, added: Collection[str]) -> None:
     """Raise `UsageError` if --tools or the setting names an unknown tool, or --tools is for a session that exists."""
     if arguments.tools is not None and (arguments.continue_ or arguments.resume is not None):
         raise UsageError(
             "--tools is for new sessions: a session keeps the tools that it began with. Leave out -c, -r and --fork, "
             "or forbid a tool with --deny."
         )
-    _named_tools(arguments.tools, config)
+    named_tools(arguments.tools, config, added)
 
 
-def _named_tools(option: str | None, config: Config) -> frozenset[str] | None:
-    """Return the tools that --tools or the setting names, None for all that suit."""
+def named_tools(option: str | None, config: Config, added: Collection[str]) -> frozenset[str] | None:
+    """Return the tools that --tools or the setting names, None for all that suit; `added` are those of plug-ins."""
     names = config.tools if option is None else option.split(",")
     if names is None:
         return None
     from holdfast.tools.tool_choice import wanted_tools
 
     source = "Setting 'tools'" if option is None else "--tools"
-    return wanted_tools(names, source=source, search=config.search is not None)
+    return wanted_tools(names, source=source, search=config.search is not None, added=added)
 
 
 def search_backend(config: Config, environ: Mapping[str, str]) -> SearchBackend | None:

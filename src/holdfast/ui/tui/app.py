@@ -18,12 +18,12 @@ from textual.reactive import Initialize, Reactive
 from textual.widgets import Input
 
 from holdfast.agent.stop_cause import StopCause
+from holdfast.host.commands import MoveCommand, Prompt, Recall, Shell, Slash, Typed, interpreted
 from holdfast.ui.startup.crash_report import internal_error
 from holdfast.ui.startup.run_options import RunOptions
 from holdfast.ui.tui.agent_thread.messages import AgentMessage
 from holdfast.ui.tui.agent_thread.model_connections import Connections
 from holdfast.ui.tui.choices import CommandTarget, offer_model, pick_prompt, pick_turn
-from holdfast.ui.tui.command_parser import is_typed_command, parse_slash_command
 from holdfast.ui.tui.dialogs import Dialogs
 from holdfast.ui.tui.environment.environment import ScreenEnvironment
 from holdfast.ui.tui.keys.key_order import KeyOrder
@@ -96,7 +96,7 @@ class HoldfastApp(App[int]):
         self.transcript = Transcript(id="transcript", thoughts=start.config.show_thinking)
         self.dialogs = Dialogs(self)
         self.work = WorkList()
-        self.completions = Completions(start.cwd, prompts=start.prompt_commands)
+        self.completions = Completions(start.cwd, added=self.controller.added_commands)
         self.composer = Composer(self.completions)
         self.status_line = StatusLine(id="status")
         self._prompts = SavedPrompts(start.environ, self.dialogs, self.composer.past_prompts)
@@ -171,7 +171,7 @@ class HoldfastApp(App[int]):
             offer_model(self._target)
         if first := self._start.first_prompt:
             ready = bool(self.controller.status.model) and not self._start.choose
-            if ready and self.dialogs.attempt(lambda: self._submit_text(first, later=False)):
+            if ready and self.dialogs.attempt(lambda: self._submit(interpreted(Typed(first), with_space=False))):
                 self.composer.past_prompts.add(first)
             else:
                 self.composer.give_back(first)
@@ -242,9 +242,10 @@ class HoldfastApp(App[int]):
     def on_composer_sent(self, sent: Composer.Sent) -> None:
         """Run a command or start a turn; a prompt that is refused returns to the composer, a command to its history."""
         self.dialogs.notify("")
-        if self.dialogs.attempt(lambda: self._submit_text(sent.text, later=sent.later)):
+        typed = interpreted(Typed(sent.text, "later" if sent.later else "steer"), with_space=False)
+        if self.dialogs.attempt(lambda: self._submit(typed)):
             self.transcript.follow()
-        elif not is_typed_command(sent.text):
+        elif isinstance(typed, Prompt):
             return self.composer.give_back(sent.text)
         return self.composer.accept(sent.text)
 
@@ -252,17 +253,17 @@ class HoldfastApp(App[int]):
         """Offer completions for the word before the cursor."""
         self.completions.complete(self.composer.before)
 
-    def _submit_text(self, text: str, *, later: bool) -> None:
-        line = parse_slash_command(text)
-        if text.startswith("!") and (command := text.lstrip("!").strip()):
-            self.controller.run_command(command, share=text.startswith("!!"))
-        elif line is None:
-            self.controller.begin(text, "later" if later else "steer")
-            self._prompts.keep(self.controller.cwd, text)
-        else:
-            from holdfast.ui.tui.slash_commands import run_slash_command
+    def _submit(self, typed: Prompt | Shell | Slash) -> None:
+        match typed:
+            case Prompt(text=text, when=when):
+                self.controller.begin(text, when)
+                self._prompts.keep(self.controller.cwd, text)
+            case Shell():
+                self.controller.run(typed)
+            case Slash():
+                from holdfast.ui.tui.slash_commands import run_slash_command
 
-            run_slash_command(line, self._target)
+                run_slash_command(typed, self._target)
 
     def on_key(self, event: events.Key) -> None:
         """Send typed characters to the composer while the transcript has the focus after a click."""
@@ -304,7 +305,7 @@ class HoldfastApp(App[int]):
     def on_composer_recalled(self) -> None:
         """Recall all queued messages."""
         if self.controller.status.queued:
-            self.controller.agent.work.recall()
+            self.controller.agent.submit(Recall())
 
     def action_give_up(self) -> None:
         """Stop the running turn, as ESC does; if idle, clear the prompt; twice on an empty prompt, quit."""
@@ -345,7 +346,7 @@ class HoldfastApp(App[int]):
 
     def action_background(self) -> None:
         """Move the model's running command to the background."""
-        self.controller.agent.tasks.move()
+        self.controller.agent.submit(MoveCommand())
 
     def action_mode(self) -> None:
         """Switch to the next approval mode, without `yolo` unless chosen by name; at an edit, allow all edits."""

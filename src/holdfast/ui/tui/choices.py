@@ -6,6 +6,7 @@ import msgspec
 from textual.app import App
 
 from holdfast.errors import UsageError
+from holdfast.host.commands import Rewind
 from holdfast.host.events import InUse
 from holdfast.text import literal
 from holdfast.ui.startup.run_options import DEMO
@@ -92,7 +93,7 @@ def pick_turn(target: CommandTarget) -> None:
     target.dialogs.pick(
         "Rewind to before… (conversation only; files are not restored)",
         choices,
-        lambda turn: target.controller.agent.rewind(int(turn)),
+        lambda turn: target.controller.agent.submit(Rewind(int(turn))),
     )
 
 

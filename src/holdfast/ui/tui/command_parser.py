@@ -1,13 +1,15 @@
-"""The slash commands: names, arguments and descriptions, and how a line that begins with `/` is parsed. Pure."""
+"""The slash commands of the screen: names, arguments and descriptions, and which of them a line names. Pure."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from holdfast.errors import UsageError
+from holdfast.host.commands import Slash
 
 Name = Literal[
     "help",
@@ -93,34 +95,21 @@ class SlashInput(msgspec.Struct, frozen=True):
     rest: str
 
 
-def parse_slash_command(text: str) -> SlashInput | None:
-    """Return the command in `text`, None if it is not one: a path, for example, or several lines.
+def screen_command(typed: Slash, added: Iterable[str]) -> SlashInput | None:
+    """Return the command of the screen that was typed; None for one of those that plug-ins `added`.
 
     Raise `UsageError` for an unknown command, or for arguments that the command does not take.
     """
-    if not _is_slash_command(text):
-        return None
-    name, _, rest = text.strip()[1:].partition(" ")
-    rest = rest.strip()
-    command = _BY_NAME.get(name)
+    command = _BY_NAME.get(typed.name)
     if command is None:
-        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+        if typed.name in (others := tuple(added)):
+            return None
+        near = difflib.get_close_matches(typed.name, (*_BY_NAME, *others), n=1)
         hint = f"Did you mean /{near[0]}?" if near else "See /help."
-        raise UsageError(f"Unknown command {'/' + name!r}. {hint} To send it as a prompt, begin with a space.")
-    if rest and not command.arguments:
+        raise UsageError(f"Unknown command {'/' + typed.name!r}. {hint} To send it as a prompt, begin with a space.")
+    if typed.rest and not command.arguments:
         raise UsageError(f"/{command.name} takes no arguments.")
-    return SlashInput(command, rest)
-
-
-def is_typed_command(text: str) -> bool:
-    """Return whether `text` is a command to holdfast or to the shell, known or not, and no prompt."""
-    return bool(text.startswith("!") and text.lstrip("!").strip()) or _is_slash_command(text)
-
-
-def _is_slash_command(text: str) -> bool:
-    """Return whether `text` is a line that begins with a command's name, and neither a path nor a server's prompt."""
-    name = text.strip()[1:].partition(" ")[0]
-    return text.startswith("/") and "\n" not in text.strip() and "/" not in name and not name.startswith("mcp__")
+    return SlashInput(command, typed.rest)
 
 
 class Match(msgspec.Struct, frozen=True):

@@ -17,7 +17,21 @@ import msgspec
 from holdfast.agent.events import Fact
 from holdfast.agent.sessions import create
 from holdfast.errors import ModelUnusable, UsageError
-from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
+from holdfast.host import commands as c
+from holdfast.host.events import (
+    AskClosed,
+    Asked,
+    Busy,
+    Closed,
+    Idle,
+    InUse,
+    Lines,
+    Returned,
+    ServersShown,
+    TaskOutput,
+    Window,
+)
+from holdfast.host.offered_commands import OfferedCommand, added_commands
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation, PromptMark
@@ -33,12 +47,9 @@ from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
 from holdfast.ui.tui.agent_thread.mailbox import Mailbox
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
-    ApprovalClosed,
-    ApprovalRequested,
     CurrentConversation,
     ErrorMessage,
     InputAccepted,
-    InputReturned,
     PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
@@ -165,8 +176,8 @@ class SessionController:
                 self._update_conversation(message)
             case Busy() | Idle() | InputAccepted():
                 self._update_progress(message)
-            case ApprovalRequested() | ApprovalClosed():
-                plan = message.plan if isinstance(message, ApprovalRequested) else None
+            case Asked() | AskClosed():
+                plan = message.plan if isinstance(message, Asked) else None
                 model_asks = plan is not None and plan.question is not None
                 self.status = msgspec.structs.replace(
                     self.status, question_open=plan is not None, model_asks=model_asks
@@ -186,7 +197,7 @@ class SessionController:
                 self._show_model(self.status.model)
             case Fact(entry=e.ApprovalAnswered(mode=mode) | e.ModeChanged(mode=mode, why="plan")) if mode is not None:
                 self.status = msgspec.structs.replace(self.status, mode=mode)
-            case InputReturned() | ErrorMessage() | TaskOutput() | ServersShown() | Closed():
+            case Returned() | ErrorMessage() | Lines() | TaskOutput() | ServersShown() | Closed():
                 pass
             case _:
                 self.status = self._progress.happened(message, self.status, time.monotonic())
@@ -244,23 +255,21 @@ class SessionController:
         self._connections.check(self._models.chosen)
         self._ensure_session()
         self.status = self._progress.prompted(self.status)
-        self.agent.work.prompt(with_image_mention(text, is_file=is_disk_file), when)
+        self.agent.submit(c.Prompt(with_image_mention(text, is_file=is_disk_file), when))
 
-    def run_command(self, command: str, *, share: bool) -> None:
-        """Run a user command. Raise `UsageError` if the session is read-only."""
-        self._ensure_session()
-        self.status = self._progress.submitted(self.status)
-        self.agent.work.shell(command, share=share)
+    def run(self, command: c.Shell | c.Slash | c.Compact | c.ShowServers) -> None:
+        """Have the host run what `stop` ends; a shell or slash command opens a session if none is open.
 
-    def restart_server(self, server: str) -> None:
-        """Restart an MCP server of the session, and show its state."""
+        Raise `UsageError` if the session is read-only.
+        """
+        if isinstance(command, c.Shell | c.Slash):
+            self._ensure_session()
         self.status = self._progress.submitted(self.status)
-        self.agent.servers(server, restart=True)
+        self.agent.submit(command)
 
-    def compact(self, wish: str) -> None:
-        """Summarize older messages of the open session."""
-        self.status = self._progress.submitted(self.status)
-        self.agent.work.compact(wish)
+    def added_commands(self) -> tuple[OfferedCommand, ...]:
+        """Return the slash commands of plug-ins, and the prompts of servers that are known."""
+        return added_commands(self.options.slash_commands, self.options.prompt_commands())
 
     def stop(self) -> None:
         """Stop everything that runs, or was submitted and has not started."""
@@ -284,7 +293,7 @@ class SessionController:
         self._models.choose(name)
         self._show_model(name)
         if self._is_open:
-            self.agent.use_model(name)
+            self.agent.submit(c.UseModel(name))
 
     def use_effort(self, effort: Effort | None) -> str:
         """Set the effort of later requests, None for the provider's default. Return a note like `effort_note`.
@@ -295,7 +304,7 @@ class SessionController:
         self._models.settings = settings = msgspec.structs.replace(self._models.settings, effort=effort)
         self._show_model(self.status.model)
         if self._is_open:
-            self.agent.use_settings(settings)
+            self.agent.submit(c.UseSettings(settings))
         return self.effort_note(effort)
 
     def effort_note(self, effort: Effort | None) -> str:

@@ -10,19 +10,28 @@ from typing import cast
 import msgspec
 
 from holdfast.agent.events import Event, Fact, TurnFailed
-from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
+from holdfast.host.events import (
+    AskClosed,
+    Asked,
+    Busy,
+    Closed,
+    Idle,
+    InUse,
+    Lines,
+    Returned,
+    ServersShown,
+    TaskOutput,
+    Window,
+)
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, Rewound, Titled
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.text import literal
 from holdfast.ui.advice import SCREEN
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
-    ApprovalClosed,
-    ApprovalRequested,
     CurrentConversation,
     ErrorMessage,
     InputAccepted,
-    InputReturned,
     PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
@@ -92,34 +101,45 @@ class SessionDisplay:
                 self._ticks(True)  # noqa: FBT003 - the only question
             case Idle():
                 self._ticks(False)  # noqa: FBT003 - the only question
-            case ApprovalRequested():
+            case Asked():
                 widgets.approval.ask(message, take=not target.composer.text)
                 self._ticks(False)  # noqa: FBT003 - the only question
-            case ApprovalClosed():
+            case AskClosed():
                 widgets.approval.close()
                 target.composer.take_over()
                 self._ticks(True)  # noqa: FBT003 - the only question
             case PromptRefused(text=text, message=reason):
                 target.composer.give_back(text)
                 target.dialogs.notify(reason, also=True)
-            case InputReturned(text=text):
+            case Returned(text=text):
                 target.composer.give_back(text)
             case ErrorMessage(message=text):
                 target.dialogs.notify(text, also=True)
             case InUse():
                 offer_session_in_use(message, target)
-            case TaskOutput(task=task, text=text):
-                from holdfast.ui.tui.widgets.help_pages import lines_page
-
-                target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
-            case ServersShown():
-                cast("Callable[[ServersShown, CommandTarget], None]", resolve_name(_SERVERS_PAGE))(message, target)
+            case TaskOutput() | ServersShown() | Lines():
+                self._show_answer(message)
             case CurrentConversation():
                 self._show_work()
             case InputAccepted() | Window() | Closed():
                 pass  # shown in the status line
             case _:
                 self._draw_event(message)
+
+    def _show_answer(self, answer: TaskOutput | ServersShown | Lines) -> None:
+        """Show what a command answers: one line as a notice, else a page."""
+        from holdfast.ui.tui.widgets.help_pages import lines_page
+
+        target = self._target
+        match answer:
+            case Lines(lines=(line,)):
+                target.dialogs.notify(line, also=True)
+            case Lines(lines=lines):
+                target.dialogs.read(lines_page("Answer of the command", map(literal, lines)))
+            case TaskOutput(task=task, text=text):
+                target.dialogs.read(lines_page(f"Task {task}", literal(text).splitlines() or ["No output yet."]))
+            case ServersShown():
+                cast("Callable[[ServersShown, CommandTarget], None]", resolve_name(_SERVERS_PAGE))(answer, target)
 
     def _draw_event(self, event: Event) -> None:
         match event:

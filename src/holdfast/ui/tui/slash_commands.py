@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.errors import UsageError
+from holdfast.host.commands import Compact, Rename, ShowServers, Slash, Uncompact
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.model_settings import settings_text
 from holdfast.system.threads import in_daemon
@@ -19,7 +20,7 @@ from holdfast.ui.tui.choices import (
     leave_for_setup,
     pick_turn,
 )
-from holdfast.ui.tui.command_parser import Name, SlashInput
+from holdfast.ui.tui.command_parser import Name, screen_command
 from holdfast.ui.tui.farewell import last_answer
 from holdfast.ui.tui.sessions.session_list import pick_branch, pick_session
 from holdfast.ui.tui.tasks.task_list import leave, show_tasks
@@ -31,9 +32,13 @@ if TYPE_CHECKING:
     from holdfast.ui.export.export import Form
 
 
-def run_slash_command(line: SlashInput, target: CommandTarget) -> None:
+def run_slash_command(typed: Slash, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
-    COMMAND_FUNCTIONS[line.command.name](target, line.rest)
+    line = screen_command(typed, target.controller.options.slash_commands)
+    if line is None:
+        target.controller.run(typed)
+    else:
+        COMMAND_FUNCTIONS[line.command.name](target, line.rest)
 
 
 def _new(target: CommandTarget, _rest: str) -> None:
@@ -71,17 +76,17 @@ def _rename(target: CommandTarget, rest: str) -> None:
     _session_id(target)
     if not rest:
         raise UsageError("Usage: /rename TITLE")
-    target.controller.agent.rename(rest)
+    target.controller.agent.submit(Rename(rest))
 
 
 def _compact(target: CommandTarget, rest: str) -> None:
     _session_id(target)
-    target.controller.compact(rest)
+    target.controller.run(Compact(rest))
 
 
 def _uncompact(target: CommandTarget, _rest: str) -> None:
     _session_id(target)
-    target.controller.agent.uncompact()
+    target.controller.agent.submit(Uncompact())
 
 
 def _fork(target: CommandTarget, _rest: str) -> None:
@@ -168,9 +173,9 @@ def _mcp(target: CommandTarget, rest: str) -> None:
     if (rest and server not in known) or (word == "restart" and not server):
         raise UsageError(f"Unknown MCP server {server!r} (expected one of {', '.join(known) or 'none'}). See /mcp.")
     if word == "restart":
-        target.controller.restart_server(server)
+        target.controller.run(ShowServers(server, restart=True))
     else:
-        target.controller.agent.servers(server)
+        target.controller.agent.submit(ShowServers(server))
 
 
 def _doctor(target: CommandTarget, _rest: str) -> None:
@@ -251,7 +256,7 @@ def _context(target: CommandTarget, _rest: str) -> None:
 
 
 COMMAND_FUNCTIONS: dict[Name, Callable[[CommandTarget, str], None]] = {
-    "help": lambda target, _: target.dialogs.read(*help_pages(_key_names(target))),
+    "help": lambda target, _: target.dialogs.read(*help_pages(_key_names(target), target.controller.added_commands())),
     "new": _new,
     "resume": _resume,
     "rewind": lambda target, _: pick_turn(target),

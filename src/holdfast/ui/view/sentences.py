@@ -67,6 +67,7 @@ _SWITCHED: dict[e.ModelReason, str] = {
 _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Folder = e.Moved | e.FolderGone
+_Restore = e.SnapshotTaken | e.FilesMoved | e.RestoreStarted | e.RestoreEnded
 _Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
 _CHANGES: dict[e.RequestChange, str] = {
     "thinking": "the model's thinking is left out",
@@ -100,6 +101,8 @@ class Narrator:
         self._open_questions: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
+        self._restore: e.RestoreStarted | None = None  # the last one that began
+        self._unkept = ""  # why files were not kept before a call: said once
 
     def title(self, call: str) -> str:
         """Return the call or user command as one line."""
@@ -194,8 +197,11 @@ class Narrator:
                 how = "" if not level else " outside the sandbox" if level == "outside" else f" at level {level}"
                 answer = f"Chosen: {', '.join(chosen)}" if chosen else f"Allowed{how}" if allowed else "Refused"
                 yield Sentence("approval", f"{answer}. {reason}".rstrip())
-            case e.CallStarted(call=call, confined=confined):
+            case e.CallStarted(call=call, confined=confined, changed_by=changed_by, arguments=arguments):
                 yield Sentence("started", f"→ {self.title(call)}{f' (confined: {confined})' if confined else ''}")
+                if changed_by:
+                    shown = " ".join(arguments.split())[:_TITLE]
+                    yield Sentence("started", f"{changed_by} changed this call before it ran. It runs with: {shown}")
             case e.ShellStarted(id=call, command=command):
                 title = self._titles[call] = f"! {' '.join(command.split())}"
                 yield Sentence("started", f"→ {title}")
@@ -210,11 +216,34 @@ class Narrator:
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
-    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server) -> Iterator[Sentence]:
+    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server | _Restore) -> Iterator[Sentence]:
         if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
+        elif isinstance(entry, _Restore):
+            yield from self._restores(entry)
         else:
             yield from _server(entry)
+
+    def _restores(self, entry: _Restore) -> Iterator[Sentence]:
+        """Yield the sentence about what was done to files, or about why their content is not kept."""
+        match entry:
+            case e.SnapshotTaken(failed=why):
+                if why and why != self._unkept:
+                    yield Sentence("files", f"What commands do to files is not kept, and cannot be undone. {why}")
+                self._unkept = why or self._unkept
+            case e.FilesMoved(call=call, failed=why):
+                if why:
+                    yield Sentence("files", f"What {self.title(call)} did to files is not known. {why}")
+            case e.RestoreStarted():
+                self._restore = entry
+            case e.RestoreEnded(skipped=skipped):
+                begun, self._restore = self._restore, None
+                left = {each.path for each in skipped}
+                done = [step.path for step in begun.steps if step.path not in left] if begun is not None else []
+                what = "done again" if begun is not None and begun.redo else "undone"
+                alone = f"; {count_noun(len(skipped), 'path')} left as it is" if skipped else ""
+                listed = "\n".join((*done, *(f"{each.path}: {each.why}" for each in skipped)))
+                yield Sentence("files", f"Files {what}: {count_noun(len(done), 'path')}{alone}.", listed)
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> Iterator[Sentence]:
         match entry:
@@ -325,7 +354,7 @@ def _server(entry: _Server) -> Iterator[Sentence]:
         case e.CallAnswered(answers=answers):
             yield Sentence("session", f"Answered: {', '.join(each.action for each in answers)}")
         case e.ToolsChanged(note=note):
-            yield Sentence("session", note.removeprefix("[Note from holdfast: ").removesuffix("]"))
+            yield Sentence("session", note[note.find(": ") + 2 :].removesuffix("]"))
         case e.ServerFailed(server=server, reason=reason, tools=tools):
             lost = f" Its {count_noun(len(tools), 'tool')} cannot be called now." if tools else ""
             why = " ".join(reason.split()).rstrip(".")

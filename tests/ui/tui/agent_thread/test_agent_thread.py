@@ -17,7 +17,8 @@ from holdfast.agent.debug_log.log import Log
 from holdfast.agent.events import Fact, LiveText, Shortening
 from holdfast.agent.sessions import OpenSession, create, resume
 from holdfast.errors import StorageFailed
-from holdfast.host.events import Busy, Idle
+from holdfast.host import commands as c
+from holdfast.host.events import Asked, Busy, Idle, Returned, ServersShown, TaskOutput
 from holdfast.providers.model import Model
 from holdfast.questions import older_question
 from holdfast.session.conversation.conversation import UserMessage
@@ -34,17 +35,15 @@ from holdfast.session.journal.entries import (
     Uncompacted,
 )
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.testing.script import Hold, Say
+from holdfast.testing.script import Call, Hold, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions
-from holdfast.ui.tui.agent_thread.agent_thread import AgentThread
+from holdfast.ui.tui.agent_thread.agent_thread import NO_SESSION, AgentThread
 from holdfast.ui.tui.agent_thread.messages import (
     AgentMessage,
-    ApprovalRequested,
     ErrorMessage,
     InputAccepted,
-    InputReturned,
     PromptRefused,
     SessionClosed,
     SessionOpenedMessage,
@@ -163,7 +162,7 @@ def test_what_is_typed_while_a_crashed_session_is_settled_is_its_next_prompt(scr
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # its supervisor is still ending things
         screen.agent.resume(screen.catalog.find(session.id))
-        screen.agent.work.prompt("please do this")
+        screen.agent.submit(c.Prompt("please do this"))
         screen.until(lambda message: type(message).__name__ == "Busy")
         threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
         screen.idle(2)
@@ -176,8 +175,8 @@ def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None
     screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
     screen.agent.open(screen.session)
     screen.idle()
-    screen.agent.work.prompt("go")
-    screen.agent.work.prompt("and then", "later")
+    screen.agent.submit(c.Prompt("go"))
+    screen.agent.submit(c.Prompt("and then", "later"))
     screen.until(lambda message: isinstance(message, LiveText))
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
@@ -186,14 +185,12 @@ def test_two_messages_at_once_are_a_prompt_and_a_message(screen: Screen) -> None
 
 def test_words_for_a_turn_that_was_taken_up_and_is_stopped_come_back(screen: Screen) -> None:
     screen.resume(*approval_left_open())
-    screen.until(lambda message: isinstance(message, ApprovalRequested))
-    screen.agent.work.prompt("rather so")
+    screen.until(lambda message: isinstance(message, Asked))
+    screen.agent.submit(c.Prompt("rather so"))
     screen.until(lambda message: "Queued" in str(message))
     screen.agent.stop()
     screen.idle()
-    assert [message for message in screen.messages if isinstance(message, InputReturned)] == [
-        InputReturned("rather so")
-    ]
+    assert [message for message in screen.messages if isinstance(message, Returned)] == [Returned("rather so")]
 
 
 def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
@@ -209,10 +206,10 @@ def test_words_that_a_full_disk_did_not_take_come_back(screen: Screen) -> None:
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - a store whose disk becomes full
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(lambda: session)
-    screen.agent.work.prompt("go")
+    screen.agent.submit(c.Prompt("go"))
     screen.until(lambda message: isinstance(message, LiveText))
     full.set()
-    screen.agent.work.prompt("important words")
+    screen.agent.submit(c.Prompt("important words"))
     screen.until(lambda message: isinstance(message, PromptRefused))
     full.clear()
     assert [message.text for message in screen.messages if isinstance(message, PromptRefused)] == ["important words"]
@@ -230,7 +227,7 @@ def test_words_that_met_the_prompt_of_another_process_come_back(screen: Screen) 
 
     session.store.append = appended  # pyright: ignore[reportAttributeAccessIssue] - another process appends first
     screen.agent.open(lambda: session)
-    screen.agent.work.prompt("important words")
+    screen.agent.submit(c.Prompt("important words"))
     screen.until(lambda message: isinstance(message, PromptRefused))
     assert [message.text for message in screen.messages if isinstance(message, PromptRefused)] == ["important words"]
 
@@ -244,7 +241,7 @@ def test_a_copy_is_switched_to_the_model_that_was_chosen(screen: Screen) -> None
 
 
 def test_without_a_session_words_come_back(screen: Screen) -> None:
-    screen.agent.work.prompt("hello?")
+    screen.agent.submit(c.Prompt("hello?"))
     screen.until(lambda message: isinstance(message, PromptRefused))
 
 
@@ -253,7 +250,7 @@ def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened:
     """Whether the session is open or still to be: the words are kept, and nothing is sent."""
 
     def type_and_stop() -> None:
-        screen.agent.work.prompt("go")
+        screen.agent.submit(c.Prompt("go"))
         screen.agent.stop()
 
     if opened:
@@ -269,14 +266,14 @@ def test_a_stop_right_behind_a_prompt_is_for_its_turn(screen: Screen, *, opened:
     assert [(entry.reason, entry.cause) for entry in facts(screen, TurnEnded)] == [("cancelled", "user")]
     assert screen.model.requests == []
     screen.model.extend([Say("hello")])
-    screen.agent.work.prompt("and now")
+    screen.agent.submit(c.Prompt("and now"))
     screen.idle(3)
     assert screen.request_texts()[-1] == "and now", "the stop was for what came before it"
 
 
 def test_a_stop_right_behind_a_command_is_for_it(screen: Screen) -> None:
     screen.agent.open(screen.session)
-    screen.agent.work.shell("sleep 31415", share=False)
+    screen.agent.submit(c.Shell("sleep 31415"))
     screen.agent.stop()
     screen.until(lambda message: isinstance(message, Fact) and isinstance(message.entry, ShellEnded))
     assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
@@ -286,26 +283,28 @@ def test_a_command_that_outlives_its_turn_is_still_busy(screen: Screen) -> None:
     """There is something to stop as long as anything runs."""
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
-    screen.agent.work.prompt("go")
+    screen.agent.submit(c.Prompt("go"))
     screen.until(lambda message: isinstance(message, LiveText))
-    screen.agent.work.shell("sleep 31415", share=False)
+    screen.agent.submit(c.Shell("sleep 31415"))
     screen.until(lambda message: isinstance(message, InputAccepted), 2)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
-    screen.until(lambda message: isinstance(message, Busy), 3)
+    screen.until(lambda message: isinstance(message, Fact) and isinstance(message.entry, TurnEnded))
+    assert [type(message) for message in screen.messages if isinstance(message, Busy | Idle)][-1] is Busy
     screen.agent.stop()
-    screen.idle(3)
+    screen.idle(2)
+    assert [entry.outcome for entry in facts(screen, ShellEnded)] == ["interrupted"]
     last = [message for message in screen.messages if isinstance(message, Busy | Idle)][-1]
     assert isinstance(last, Idle)
 
 
 def test_each_input_is_acknowledged_once(screen: Screen) -> None:
     """Begun, kept for later, or refused."""
-    screen.agent.work.prompt("hello?")
+    screen.agent.submit(c.Prompt("hello?"))
     screen.until(lambda message: isinstance(message, InputAccepted))
     screen.model.extend([Say("hm"), Hold("more"), Say("done")], [Say("that too")])
     screen.agent.open(screen.session)
-    screen.agent.work.prompt("go")
-    screen.agent.work.prompt("and then", "later")
+    screen.agent.submit(c.Prompt("go"))
+    screen.agent.submit(c.Prompt("and then", "later"))
     screen.until(lambda message: isinstance(message, InputAccepted), 3)
     screen.agent._commands.call_soon(lambda: screen.model.release("more"))
     screen.idle(2)
@@ -317,7 +316,7 @@ def test_words_for_a_session_that_cannot_be_opened_come_back_with_the_reason(scr
         raise StorageFailed("The disk is full. Free some space.")
 
     screen.agent.open(full)
-    screen.agent.work.prompt("go")
+    screen.agent.submit(c.Prompt("go"))
     screen.until(lambda message: isinstance(message, PromptRefused))
     assert PromptRefused("go", "The disk is full. Free some space.") in screen.messages
 
@@ -332,7 +331,7 @@ def test_a_session_whose_log_cannot_be_opened_is_free_again(tmp_path: Path) -> N
     screen.until(lambda message: isinstance(message, ErrorMessage))
     assert [type(message) for message in screen.messages] == [SessionClosed, ErrorMessage]
     resume(screen.catalog, screen.catalog.find(session.id)).store.close()
-    screen.agent.work.prompt("go")
+    screen.agent.submit(c.Prompt("go"))
     screen.until(lambda message: isinstance(message, PromptRefused))
     assert "debug.log" in str(screen.messages[-2])
     assert screen.agent.close(20)
@@ -351,10 +350,10 @@ def test_a_session_that_does_not_close_well_is_still_given_up(tmp_path: Path) ->
     session.toolbox.close = closed
     screen.model.extend([Say("hm"), Hold("more")], [Say("hello")])
     screen.agent.open(lambda: session)
-    screen.agent.work.prompt("go")
+    screen.agent.submit(c.Prompt("go"))
     screen.until(lambda message: isinstance(message, LiveText))
     screen.agent.open(screen.session)
-    screen.agent.work.prompt("again")
+    screen.agent.submit(c.Prompt("again"))
     screen.until(lambda message: isinstance(message, SessionOpenedMessage), 2)
     screen.idle(4)
     assert screen.request_texts()[-1] == "again"
@@ -371,19 +370,19 @@ def long_turns(screen: Screen, count: int) -> None:
     screen.agent.open(screen.session)
     for turn in range(count):
         screen.idle(turn + 1)
-        screen.agent.work.prompt(f"request {turn}")
+        screen.agent.submit(c.Prompt(f"request {turn}"))
     screen.idle(count + 1)
 
 
 def test_older_messages_are_summarized_and_sent_again(screen: Screen) -> None:
     long_turns(screen, 4)
     screen.model.extend([Say("sum")])
-    screen.agent.work.compact("the names")
+    screen.agent.submit(c.Compact("the names"))
     screen.idle(6)
     assert len(facts(screen, Compacted)) == 1
     assert "the names" in screen.request_texts()[-1]
-    screen.agent.uncompact()
-    screen.agent.uncompact()
+    screen.agent.submit(c.Uncompact())
+    screen.agent.submit(c.Uncompact())
     screen.until(lambda message: isinstance(message, ErrorMessage) and "not compacted" in message.message)
     assert len(facts(screen, Uncompacted)) == 1
 
@@ -391,14 +390,14 @@ def test_older_messages_are_summarized_and_sent_again(screen: Screen) -> None:
 def test_a_stop_while_they_are_summarized_leaves_all_as_it_was(screen: Screen) -> None:
     long_turns(screen, 3)
     screen.model.extend([Hold("never")], [Say("fine")])
-    screen.agent.work.compact("")
+    screen.agent.submit(c.Compact(""))
     screen.until(lambda message: isinstance(message, Shortening))
     while not screen.model.open_streams:
         time.sleep(0.005)
     screen.agent.stop()
     screen.idle(5)
     assert facts(screen, Compacted) == []
-    screen.agent.work.prompt("go on")
+    screen.agent.submit(c.Prompt("go on"))
     screen.idle(6)
     assert screen.request_texts() == ["request 0", "request 1", "request 2", "go on"]
 
@@ -407,16 +406,16 @@ def test_older_messages_are_not_summarized_while_a_turn_runs(screen: Screen) -> 
     """The turn goes on, what waits for it waits, and it can be stopped."""
     screen.model.extend([Say("hm"), Hold("more"), Say("done")])
     screen.agent.open(screen.session)
-    screen.agent.work.prompt("go")
-    screen.agent.work.prompt("and then", "later")
+    screen.agent.submit(c.Prompt("go"))
+    screen.agent.submit(c.Prompt("and then", "later"))
     screen.until(lambda message: isinstance(message, LiveText))
-    screen.agent.work.compact("")
+    screen.agent.submit(c.Compact(""))
     screen.until(lambda message: isinstance(message, ErrorMessage) and "is running" in message.message)
     screen.until(lambda message: isinstance(message, InputAccepted), 3)
-    assert not [message for message in screen.messages if isinstance(message, InputReturned)]
+    assert not [message for message in screen.messages if isinstance(message, Returned)]
     assert isinstance([message for message in screen.messages if isinstance(message, Busy | Idle)][-1], Busy)
     screen.agent.stop()
-    screen.until(lambda message: isinstance(message, InputReturned))
+    screen.until(lambda message: isinstance(message, Returned))
 
 
 def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(screen: Screen) -> None:
@@ -433,6 +432,45 @@ def test_a_fault_of_a_command_is_reported_in_one_line_and_its_traceback_kept(scr
     screen.model.extend([Say("hello")])
     session = screen.session()
     screen.agent.open(lambda: session)
-    screen.agent.work.prompt("still there?")
+    screen.agent.submit(c.Prompt("still there?"))
     screen.idle(2)
     assert screen.request_texts() == ["still there?"]
+
+
+def test_a_bug_behind_a_prompt_returns_the_words_and_its_traceback_is_kept(screen: Screen) -> None:
+    session = screen.session()
+
+    async def faulty(typed: str) -> str:
+        raise ZeroDivisionError(typed)
+
+    session.toolbox.expand_prompt = faulty
+    screen.agent.open(lambda: session)
+    screen.agent.submit(c.Prompt("words"))
+    screen.until(lambda message: isinstance(message, PromptRefused))
+    (refused,) = [message for message in screen.messages if isinstance(message, PromptRefused)]
+    assert refused.text == "words"
+    assert refused.message.startswith("Internal error: ZeroDivisionError: words. This is a bug in holdfast.")
+    assert "Traceback" in screen.traces[0]
+
+
+def test_what_is_asked_without_a_session_has_an_answer(screen: Screen) -> None:
+    """Servers and tasks: there are none; the rest says that no session is open."""
+    screen.agent.submit(c.ShowServers())
+    screen.agent.submit(c.ShowTask("t1"))
+    screen.agent.submit(c.MoveCommand())
+    screen.agent.submit(c.Rename("Mine"))
+    screen.until(lambda message: isinstance(message, ErrorMessage), 2)
+    shown = [message for message in screen.messages if isinstance(message, ServersShown | TaskOutput)]
+    assert shown == [ServersShown((), {}), TaskOutput("t1", "")]
+    moved, renamed = [message.message for message in screen.messages if isinstance(message, ErrorMessage)]
+    assert moved.startswith("Nothing was moved")
+    assert renamed == NO_SESSION
+
+
+def test_a_mode_that_was_chosen_before_a_session_holds_in_it(screen: Screen) -> None:
+    screen.model.extend([Call("write", {"path": "made.txt", "text": "x"})], [Say("done")])
+    screen.agent.use_mode("accept-edits")
+    screen.agent.open(screen.session)
+    screen.agent.submit(c.Prompt("go"))
+    screen.idle(2)
+    assert (screen.cwd / "made.txt").read_text() == "x"

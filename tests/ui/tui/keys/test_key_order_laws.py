@@ -27,7 +27,7 @@ class Lines(App[None]):
     """A prompt and a line."""
 
     def compose(self) -> ComposeResult:
-        completions = Completions(Path.cwd(), prompts=tuple)
+        completions = Completions(Path.cwd(), added=tuple)
         yield completions
         yield Composer(completions)
         yield LineInput(id="line", select_on_focus=False)

@@ -21,7 +21,7 @@ class Prompt(App[None]):
         self.messages: list[str] = []
 
     def compose(self) -> ComposeResult:
-        completions = Completions(Path.cwd(), prompts=tuple)
+        completions = Completions(Path.cwd(), added=tuple)
         yield completions
         yield Composer(completions)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast.agent.events import Fact, LiveText
-from holdfast.session.journal.entries import RequestFailed
-from holdfast.ui.tui.widgets.activity import retry
+from holdfast.session.journal.entries import CallStarted, RequestFailed, TurnEnded
+from holdfast.ui.tui.widgets.activity import WORKING, TurnProgress, retry
+from holdfast.ui.tui.widgets.status_line import Status
 from holdfast.ui.tui.widgets.work_list import queue_text
 
 
@@ -23,6 +24,15 @@ def test_a_retry_counts_down() -> None:
 def test_what_is_not_sent_again_is_no_retry() -> None:
     assert retry(Fact(1, RequestFailed(step=1, attempt=1, fault="x", message="")), 0.0) is None
     assert retry(LiveText(1, "x"), 0.0) is None
+
+
+def test_a_command_that_outlives_its_turn_is_worked_at() -> None:
+    progress = TurnProgress()
+    status = progress.began(Status(mode="ask"), 0.0)
+    status = progress.happened(Fact(1, CallStarted(call="c", effect="execute")), status, 1.0)
+    assert status.doing == "running"
+    status = progress.happened(Fact(2, TurnEnded(turn=1, reason="end_turn", cause="finished")), status, 2.0)
+    assert status.doing == WORKING
 
 
 def test_the_queue_has_a_line_for_each_message() -> None:

@@ -101,7 +101,7 @@ class RepeatedCalls:
         repeated = self._journal.repeats.with_result(ended.call, ended.outcome, ended.text, ended.images)
         if repeated.times < TOLD:
             return ended
-        text = f"{ended.text}\n{loop_notices.repetition_line(repeated)}"
+        text = f"{ended.text}\n{loop_notices.repetition_line(repeated, program=self._journal.fold.program)}"
         return msgspec.structs.replace(ended, text=text, repeats=repeated.times)
 
     def outcome_of(self, call: str, outcome: Outcome, text: str) -> e.CallEnded:

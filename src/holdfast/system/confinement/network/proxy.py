@@ -21,9 +21,11 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from holdfast.system.address_policy import may_ask
 from holdfast.system.confinement.network.request_head import HEAD_MOST, ProxyRequest, is_named, read_head
+from holdfast.system.host_addresses import addresses_of
 
 CONNECTIONS = 64
 """At the same time; a further one waits."""
@@ -40,9 +42,21 @@ _TUNNEL = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class Proxy:
-    """Serves one command. `report` is a descriptor that gets a JSON line for each request that was refused."""
+    """Serves one command. `report` is a descriptor that gets a JSON line for each request that was refused.
 
-    def __init__(self, hosts: tuple[str, ...], networks: tuple[str, ...], report: int) -> None:
+    `look_up` returns the addresses of a host. It is asked once for each request: what it answered is judged, and then
+    connected to.
+    """
+
+    def __init__(
+        self,
+        hosts: tuple[str, ...],
+        networks: tuple[str, ...],
+        report: int,
+        *,
+        look_up: Callable[[str, int], list[str]] = addresses_of,
+    ) -> None:
+        self._look_up = look_up
         self._hosts, self._networks, self._report = hosts, networks, report
         self._reported: set[tuple[str, int]] = set()
         self._lock = threading.Lock()
@@ -93,10 +107,9 @@ class Proxy:
     def _addresses(self, request: ProxyRequest) -> tuple[list[str], str]:
         """Return the host's addresses and "", or why it may not be asked."""
         try:
-            found = socket.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
+            addresses = self._look_up(request.host, request.port)
         except (OSError, UnicodeError):
             return [], "its name cannot be resolved"
-        addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
         inner = [each for each in addresses if not may_ask(each.partition("%")[0], self._networks)]
         return addresses, f"{inner[0]} is not a public address" if inner else ""
 

@@ -77,6 +77,7 @@ class _ErrorAnswer(msgspec.Struct):
 
 class _Message(msgspec.Struct):
     method: str = ""
+    id: int | str | None = None
 
 
 class ServerConnection:
@@ -262,8 +263,14 @@ class ServerConnection:
 
         The specification requires a 404; servers written after its examples answer 400 with this code.
         """
-        bound_body(response, self._refuse)
         request = response.request
+        number = self._traffic.call if "last-event-id" in request.headers else _request_id(request.content)
+        bound_body(
+            response,
+            self._refuse,
+            is_late=lambda: self._traffic.is_given_up(number),
+            pace=self._traffic.pace if request.method == "GET" or self._traffic.listens(number) else None,
+        )
         if response.is_error and b'"tools/call"' in request.content:
             self._traffic.status = response.status_code
         if request.method == "POST" and "mcp-session-id" in request.headers and response.status_code in (400, 404):
@@ -389,6 +396,14 @@ class _CallingClient(httpx2.AsyncClient):
             if b'"tools/call"' in request.content:
                 self._traffic.broken = transport_reason(error)
             raise
+
+
+def _request_id(body: bytes) -> int | str | None:
+    """Return the id of the JSON-RPC request in a body, None if there is none."""
+    try:
+        return decode_json(body, _Message).id
+    except msgspec.MsgspecError:
+        return None
 
 
 def _error_code(body: str) -> int | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import httpx2
 
-from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, TOO_LARGE, MessageSize
+from holdfast.tools.mcp.sdk.traffic import LARGEST_MESSAGE, LATE_MOST, TOO_LARGE, MessageSize
 
 HEADERS = {"Accept-Encoding": "identity"}
 """What each request asks for."""
@@ -27,8 +27,17 @@ _PACKED = ("gzip", "x-gzip", "deflate")
 _OK = 200
 
 
-def bound_body(response: httpx2.Response, refuse: Callable[[str], None] = lambda _: None) -> None:
-    """Bound the body of a response that is not read yet. `refuse` gets the reason why a body is not read further."""
+def bound_body(
+    response: httpx2.Response,
+    refuse: Callable[[str], None] = lambda _: None,
+    *,
+    is_late: Callable[[], bool] = lambda: False,
+    pace: Callable[[int], Awaitable[None]] | None = None,
+) -> None:
+    """Bound the body of a response that is not read yet. `refuse` gets the reason why a body is not read further.
+
+    Once `is_late`, a stream of events ends after `LATE_MOST` bytes. `pace` waits until more may be read of one.
+    """
     named = response.headers.get_list("content-encoding", split_commas=True)
     encodings = [encoding for each in named if (encoding := each.strip().lower()) not in ("", "identity")]
     if encodings:
@@ -43,6 +52,8 @@ def bound_body(response: httpx2.Response, refuse: Callable[[str], None] = lambda
         size=_EventSize() if is_stream else MessageSize(),
         seconds=None if asks_for_events else SIGN_IN_WITHIN,
         refuse=refuse,
+        is_late=is_late if is_stream else lambda: False,
+        pace=pace if is_stream else None,
     )
 
 
@@ -86,7 +97,7 @@ class _EventSize:
 class _BoundedBody(httpx2.AsyncByteStream):
     """A body without its compression, of a bounded `size`, which must arrive within `seconds`, None: no such bound."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the bounds of a body
         self,
         body: httpx2.AsyncByteStream,
         encodings: list[str],
@@ -94,8 +105,12 @@ class _BoundedBody(httpx2.AsyncByteStream):
         size: MessageSize | _EventSize,
         seconds: float | None,
         refuse: Callable[[str], None],
+        is_late: Callable[[], bool],
+        pace: Callable[[int], Awaitable[None]] | None,
     ) -> None:
         self._body = body
+        self._is_late = is_late
+        self._pace = pace
         self._encodings = encodings
         self._size = size
         self._seconds = seconds
@@ -107,15 +122,20 @@ class _BoundedBody(httpx2.AsyncByteStream):
         loop = asyncio.get_running_loop()
         until = None if self._seconds is None else loop.time() + self._seconds
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if self._encodings else None
-        empty = 0
+        empty = late = 0
         async for data in self._body:
             empty += len(data)
             for piece in [data] if unpacker is None else self._unpacked(unpacker, data):
                 empty = 0 if piece else empty
                 if why := self._size.fault(piece):
                     raise self._refused(why)
+                late += len(piece) if self._is_late() else 0
+                if late > LATE_MOST:
+                    return  # its connection is closed, which the server notices
                 yield piece
                 await asyncio.sleep(0)  # a stop is noticed also while much is unpacked
+                if self._pace is not None:
+                    await self._pace(len(piece))
             if empty > LARGEST_MESSAGE:
                 raise self._refused(TOO_LARGE)
             if until is not None and loop.time() > until:

@@ -1,7 +1,8 @@
 """The stream transport of MCP over a server's stdin and stdout: one JSON message per line. The SDK speaks through it.
 
 Unlike the SDK's transport, it owns no process, skips lines that are not messages (many servers print banners) and
-counts them, and bounds the size of a message: a server cannot take the memory of the agent. An answer that cannot be
+counts them, and bounds the size of a message: a server cannot take the memory of the agent. Nor its time: while it is
+asked nothing it is read slowly, and its pipe fills. An answer that cannot be
 read still has an id: the request with that id ends at once, with the reason.
 """
 
@@ -101,6 +102,7 @@ async def _read(
             if in_a_row >= MOST_SKIPPED:
                 traffic.fault = f"it printed {in_a_row} lines on stdout that are no messages"
                 return
+        await traffic.pace(len(data))
 
 
 def message_of_line(line: bytes) -> SessionMessage | None:

@@ -1,4 +1,4 @@
-"""What passes between the SDK and a server: which call was sent last, and the tools that cannot be used.
+"""What passes between the SDK and a server: which call was sent last, what is read, and the tools that cannot be used.
 
 The SDK refuses a whole list for one tool in it that is not as the protocol says. So a list is read one tool at a time,
 before the SDK sees it: the tools that cannot be used are left out, each with the reason.
@@ -6,7 +6,10 @@ before the SDK sees it: the tools that cannot be used are left out, each with th
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
@@ -43,6 +46,16 @@ MOST_TOOLS = 2_000
 UNREADABLE = "The answer cannot be read: "
 """The beginning of an error that stands for an answer that cannot be read."""
 
+LATE_MOST = 256 * 1024
+"""Bytes of a stream of events that are read after its call was given up: what came too late may still come."""
+
+UNASKED_MOST = 256 * 1024
+"""Bytes that are read at once while the server was asked nothing."""
+
+UNASKED_RATE = 16 * 1024
+"""Bytes of a second that are read beyond these: the server waits until it is asked again."""
+
+_LISTEN = "subscriptions/listen"
 _FIRST_VERSION = "2025-11-25"  # of the era of the handshake
 _LONGEST_NAME = 100
 
@@ -93,16 +106,50 @@ class Traffic:
         self.version = _FIRST_VERSION
         self.unusable: list[UnusableTool] = []
         self._open: set[RequestId] = set()
+        self._given_up: set[RequestId] = set()
+        self._listening: set[RequestId] = set()
         self._lists: set[RequestId] = set()
         self._listed = 0
+        self._is_asked = asyncio.Event()
+        self._credit, self._credited = float(UNASKED_MOST), time.monotonic()
+
+    async def pace(self, size: int) -> None:
+        """Return when more may be read behind these bytes: at once while a request waits for its answer, else slowly.
+
+        Nothing depends on what a server says unasked. One that says more than it should waits, and is not ended: it
+        may be of use for the next call.
+        """
+        if self._open - self._listening:
+            return
+        self._is_asked.clear()
+        now = time.monotonic()
+        self._credit = min(UNASKED_MOST, self._credit + (now - self._credited) * UNASKED_RATE) - size
+        self._credited = now
+        if self._credit < 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_asked.wait(), -self._credit / UNASKED_RATE)
+
+    def is_given_up(self, request: RequestId | None) -> bool:
+        """Return whether the server was asked to stop this request."""
+        return request in self._given_up
+
+    def listens(self, request: RequestId | None) -> bool:
+        """Return whether this request is a subscription, which stays open."""
+        return request in self._listening
 
     def sent(self, message: SessionMessage) -> None:
         """Note what is sent."""
         request = message.message
         if isinstance(request, JSONRPCRequest):
             self._open.add(request.id)
+            if request.method == _LISTEN:
+                self._listening.add(request.id)
+            else:
+                self._is_asked.set()
         elif isinstance(request, JSONRPCNotification) and request.method == "notifications/cancelled":
-            self._open.discard((request.params or {}).get("requestId", ""))
+            stopped: RequestId = (request.params or {}).get("requestId", "")
+            self._open.discard(stopped)
+            self._given_up.add(stopped)
         if isinstance(request, JSONRPCRequest) and request.method == "tools/call":
             self.call, self.status, self.broken = request.id, 0, ""
         if isinstance(request, JSONRPCRequest) and request.method == "tools/list":

@@ -47,6 +47,7 @@ Probe = Callable[[RunOptions, Mapping[str, str], Path], Awaitable[Sequence[Docto
 OTHER_PROBES = (
     "holdfast.ui.commands.doctor.server_probe:probe_servers",
     "holdfast.ui.commands.doctor.fleet_store:probe_store",
+    "holdfast.ui.commands.doctor.plugin_probe:probe_plugins",
 )
 """The probes of other packages."""
 
@@ -114,13 +115,20 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
         findings.versions(_versions(), findings.python()),
         _terminal(),
         findings.config(home(str(path)), there=path.exists(), problem=problem),
-        *([findings.project_finding(options.notices)] if options.notices else []),
+        *([findings.project_finding(notices)] if (notices := _other_notices(options)) else []),
         *findings.rule_findings(rule_rows(options.project_of(cwd))),
         found_keys,
         *([] if problem and not options.model else [findings.model(options.model, _unusable(options))]),
         _model_table(options),
         _search(options),
     ]  # fmt: skip
+
+
+def _other_notices(options: RunOptions) -> list[str]:
+    """Return the notices of a start without those about plug-ins, which have their own findings."""
+    faults = () if options.plugins is None else options.plugins.faults
+    of_plugins = {each.sentence for each in faults}
+    return [each for each in options.notices if each not in of_plugins]
 
 
 def _search(options: RunOptions) -> DoctorFinding:

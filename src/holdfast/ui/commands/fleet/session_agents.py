@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.events import Event, Fact
-from holdfast.agent.sessions import first_entry
+from holdfast.agent.sessions import first_entry, tools_declared_now
 from holdfast.config.settings import read_config
 from holdfast.errors import UsageError
 from holdfast.fleet.held_session import HeldSession
@@ -28,7 +28,7 @@ from holdfast.session.journal.store import Reading, Store, StoredEntry
 from holdfast.system.durable_files import make_folder
 from holdfast.system.user_directories import homes
 from holdfast.text import valid_unicode
-from holdfast.tools.toolbox import LocalToolbox
+from holdfast.tools.toolbox import LocalToolbox, is_own
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import RunOptions, run_options
 
@@ -72,8 +72,9 @@ class SessionAgents:
         if opened is None:
             toolbox, reading = self._begin(held_session, place, options, folder, reading)
         else:
-            remote = tuple(tool for tool in opened.tools if tool.name.startswith("mcp_"))
-            declared = {tool.name for tool in opened.tools}
+            schemas = tools_declared_now(reading, opened.tools)
+            remote = tuple(tool for tool in schemas if not is_own(tool.name))
+            declared = {tool.name for tool in schemas}
             toolbox = LocalToolbox(place.cwd, folder, declared=declared, remote=remote)
         options.prepare(toolbox)
         if place.wrap:

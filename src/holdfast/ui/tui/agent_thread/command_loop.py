@@ -11,6 +11,7 @@ from contextlib import suppress
 from holdfast.agent.sessions import OpenSession
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError
+from holdfast.host.commands import Submission
 from holdfast.host.events import Closed
 from holdfast.ui.advice import SCREEN, with_advice
 from holdfast.ui.tui.agent_thread.messages import AgentMessage, ErrorMessage, InputAccepted
@@ -83,6 +84,8 @@ class CommandLoop:
     def submit_user_action(self, begin: LoopCommand) -> None:
         """Serve `begin`, which starts work that the user submitted; `InputAccepted` is sent once it has started.
 
+        If it submits a command to a host, that is once the host has served it.
+
         If a stop was requested after it was submitted, it is stopped as soon as it has started.
         """
 
@@ -99,7 +102,7 @@ class CommandLoop:
         except HoldfastError as error:
             self._send(ErrorMessage(with_advice(error, SCREEN)))
         except Exception as error:  # noqa: BLE001 - the top: send a sentence and the traceback for a report
-            self._report_error(error)
+            self._send(ErrorMessage(self.describe_bug(error)))
         else:
             return True
         return False
@@ -113,17 +116,32 @@ class CommandLoop:
         try:
             while (submitted := await self._commands.get()) is not None:
                 command, number = submitted
-                succeeded = await self.run_safely(command)
+                served: asyncio.Future[None] | None = None
+
+                async def call(command: LoopCommand = command) -> None:
+                    nonlocal served
+                    result = await command()
+                    served = result.served if isinstance(result, Submission) else None
+
+                succeeded = await self.run_safely(call)
                 if number:
                     last, cause = self._stop_request
                     if succeeded and number <= last:
                         self._stop_running(cause)
-                    self._send(InputAccepted())
+                    if not succeeded or served is None:
+                        self._send(InputAccepted())
+                    else:
+                        served.add_done_callback(self._tell_accepted)
         finally:
             await self.run_safely(self._end)
 
-    def _report_error(self, error: Exception) -> None:
+    def _tell_accepted(self, served: asyncio.Future[None]) -> None:
+        del served
+        self._send(InputAccepted())
+
+    def describe_bug(self, error: BaseException) -> str:
+        """Return a sentence about a bug, whose traceback is stored for a report."""
         trace, place = self._keep("".join(traceback.format_exception(error)))
         summary = trace.strip().splitlines()[-1]
         message = f"Internal error: {summary}. This is a bug in holdfast. Your session is saved."
-        self._send(ErrorMessage(f"{message} Please report it with its traceback ({place})."))
+        return f"{message} Please report it with its traceback ({place})."

@@ -5,10 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.agent.events import Event, Fact
-from holdfast.host.events import Busy, Closed, Idle, InUse, ServersShown, TaskOutput, Window
-from holdfast.questions import Question
+from holdfast.host.events import (
+    AskClosed,
+    Asked,
+    Busy,
+    Closed,
+    Idle,
+    InUse,
+    Lines,
+    Returned,
+    ServersShown,
+    TaskOutput,
+    Window,
+)
 from holdfast.session.conversation.conversation import Conversation
-from holdfast.tools.tool import Plan
 
 
 class CurrentConversation(msgspec.Struct, frozen=True):
@@ -31,28 +41,11 @@ class SessionOpenedMessage(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-class ApprovalRequested(msgspec.Struct, frozen=True):
-    """The agent waits for the user's answer. `plan` is what the question is about, with the old bytes of files."""
-
-    question: Question
-    plan: Plan
-
-
-class ApprovalClosed(msgspec.Struct, frozen=True):
-    """The approval prompt was answered, or its turn was stopped."""
-
-
 class PromptRefused(msgspec.Struct, frozen=True):
     """The prompt `text` was not accepted and returns to the composer."""
 
     text: str
     message: str
-
-
-class InputReturned(msgspec.Struct, frozen=True):
-    """Queued text that will not be sent as it is; it returns to the composer."""
-
-    text: str
 
 
 class InputAccepted(msgspec.Struct, frozen=True):
@@ -75,10 +68,11 @@ AgentMessage = (
     | SessionOpenedMessage
     | Busy
     | Idle
-    | ApprovalRequested
-    | ApprovalClosed
+    | Asked
+    | AskClosed
     | PromptRefused
-    | InputReturned
+    | Returned
+    | Lines
     | InputAccepted
     | Window
     | TaskOutput

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from holdfast.errors import UsageError
+from holdfast.host.commands import Forbid
 from holdfast.session.journal.model_settings import EFFORTS
 from holdfast.tool_calls import Mode
 from holdfast.ui.settings.setting_catalog import SETTING_SCOPES
@@ -136,7 +137,7 @@ def _permissions(target: CommandTarget, rest: str) -> None:
         elif what == "mode":
             choose(target, "permission_mode", which, "session")
         else:
-            target.controller.agent.forbid(patterns[int(which)])
+            target.controller.agent.submit(Forbid(patterns[int(which)]))
 
     def keep(value: str) -> None:
         what, _, which = value.partition(" ")

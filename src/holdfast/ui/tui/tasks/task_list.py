@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.errors import UsageError
+from holdfast.host.commands import ShowTask, StopTask
 from holdfast.ui.tui.choices import CommandTarget
 from holdfast.ui.tui.widgets.pickers import Choice
 
@@ -15,15 +16,20 @@ def show_tasks(target: CommandTarget, rest: str) -> None:
         known = ", ".join(tasks.rows) or "none yet"
         raise UsageError(f"Unknown task {task.strip() or word!r} (expected one of {known}). See /tasks.")
     if word == "stop":
-        target.controller.agent.tasks.stop(task.strip())
+        target.controller.agent.submit(StopTask(task.strip()))
     elif rest:
-        target.controller.agent.tasks.show(word)
+        target.controller.agent.submit(ShowTask(word))
     elif not tasks.rows:
         raise UsageError("No background tasks yet. Ctrl+B moves a running command of the model to the background.")
     else:
         choices = [Choice(name, f"{name}  {row.command}", row.state) for name, row in reversed(tasks.rows.items())]
         agent = target.controller.agent
-        target.dialogs.pick("Background tasks", choices, agent.tasks.show, remove=("stop it", agent.tasks.stop))
+        target.dialogs.pick(
+            "Background tasks",
+            choices,
+            lambda name: agent.submit(ShowTask(name)),
+            remove=("stop it", lambda name: agent.submit(StopTask(name))),
+        )
 
 
 def leave(target: CommandTarget) -> None:

@@ -12,6 +12,7 @@ from holdfast.ui.tui.widgets.status_line import Status
 
 STARTING_UP = "starting"
 STOPPING = "stopping"
+WORKING = "working"
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -39,8 +40,10 @@ def activity(event: Event) -> str:
             return f"reading the prompt {percent} %"
         case LiveText() | LiveCall():
             return "writing"
-        case Fact(entry=e.CallStarted()):
-            return "running"
+        case Fact(entry=e.CallStarted() | e.TurnEnded() as entry):
+            return (
+                "running" if isinstance(entry, e.CallStarted) else WORKING
+            )  # at a command of the user, if at anything
         case _:
             return ""
 
@@ -96,7 +99,7 @@ class TurnProgress:
     def began(self, status: Status, now: float) -> Status:
         """Show that something runs: the first turn imports and connects before its first request."""
         self._since, self._runs, self._retry = now, True, None
-        busy = STARTING_UP if self._prompted and not self._requested else "working"
+        busy = STARTING_UP if self._prompted and not self._requested else WORKING
         return msgspec.structs.replace(status, doing=STOPPING if self._stopped else busy, seconds=0.0, timed=True)
 
     def ended(self, status: Status, *, branch: str) -> Status:

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from holdfast.host.events import Asked
 from holdfast.questions import AnswerChoice, ApprovalAnswer, ChoiceName, Question
 from holdfast.text import literal
 from holdfast.tools.tool import Plan
-from holdfast.ui.tui.agent_thread.messages import ApprovalRequested
 from holdfast.ui.tui.keys.key_order import LineInput
 from holdfast.ui.tui.keys.question_keys import (
     HOLD,
@@ -105,7 +105,7 @@ class Approval(Vertical):
         self.mount(question, detail, OptionList(id="answers"), reason, keys)
         self.app.theme_changed_signal.subscribe(self, lambda _: self._take_colours())  # pyright: ignore[reportUnknownMemberType] - an app of any result
 
-    def ask(self, request: ApprovalRequested, *, take: bool) -> None:
+    def ask(self, request: Asked, *, take: bool) -> None:
         """Show the prompt; `take` moves the focus to it, unless the user is typing."""
         self.keys.drop()
         self._is_open, self._choice_with_words, self._marked = True, None, frozenset()

@@ -27,7 +27,7 @@ from holdfast.ui.tui.command_parser import match_slash_commands
 from holdfast.ui.tui.prompt.dropped_paths import mention
 
 if TYPE_CHECKING:
-    from holdfast.tools.mcp.prompt_commands import ServerPrompt
+    from holdfast.host.offered_commands import OfferedCommand
 
 MOST_FILES = 20_000
 MOST_SECONDS = 1.0
@@ -62,8 +62,8 @@ class Suggestion(msgspec.Struct, frozen=True):
     length: int
 
 
-def matching_commands(before: str, prompts: Callable[[], Iterable[ServerPrompt]]) -> tuple[Suggestion, ...]:
-    """Return the commands that complete the text before the cursor, then the `prompts` of servers."""
+def matching_commands(before: str, added: Callable[[], Iterable[OfferedCommand]]) -> tuple[Suggestion, ...]:
+    """Return the commands that complete the text before the cursor, then those that plug-ins and servers `added`."""
     commands = (
         Suggestion(match.names, match.command.description, f"/{match.name} ", len(before))
         for match in match_slash_commands(before)
@@ -72,7 +72,7 @@ def matching_commands(before: str, prompts: Callable[[], Iterable[ServerPrompt]]
         return tuple(commands)
     begun = before[1:]
     offered = (
-        Suggestion(each.usage, each.does, f"/{each.name} ", len(before)) for each in prompts() if begun in each.name
+        Suggestion(each.usage, each.summary, f"/{each.name} ", len(before)) for each in added() if begun in each.name
     )
     return (*commands, *offered)
 
@@ -183,10 +183,10 @@ def suggestion_rows(suggestions: Sequence[Suggestion]) -> list[Text]:
 class Completions(OptionList, can_focus=False):
     """The completions above the composer, if there are any."""
 
-    def __init__(self, root: Path, *, prompts: Callable[[], Iterable[ServerPrompt]]) -> None:
-        """Complete commands, the `prompts` of servers, and files beneath `root`."""
+    def __init__(self, root: Path, *, added: Callable[[], Iterable[OfferedCommand]]) -> None:
+        """Complete commands, those that plug-ins and servers `added`, and files beneath `root`."""
         super().__init__(id="completions")
-        self._prompts = prompts
+        self._added = added
         self._suggestions: Sequence[Suggestion] = ()
         self._listing = Listing()
         self._scan: asyncio.Task[None] | None = None
@@ -211,7 +211,7 @@ class Completions(OptionList, can_focus=False):
             self._scan = None
         begun = file_begun(before)
         if begun is None:
-            self.offer(matching_commands(before, self._prompts))
+            self.offer(matching_commands(before, self._added))
         else:
             self._scan = asyncio.create_task(self._complete_file(begun))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,6 +12,9 @@ from rich.text import Text
 
 from holdfast.text import literal
 from holdfast.ui.tui.command_parser import SLASH_COMMANDS
+
+if TYPE_CHECKING:
+    from holdfast.host.offered_commands import OfferedCommand
 
 _GAP = re.compile(r"\s\s(?=\S)")
 """The gap between two columns of a line."""
@@ -52,8 +56,11 @@ def lines_page(title: str, lines: Iterable[str]) -> RenderableType:
     return Group(*shown)
 
 
-def help_pages(key_names: Mapping[str, str]) -> tuple[RenderableType, RenderableType]:
-    """Return a page of the keys and one of the commands; `key_names` are the keys of each action."""
+def help_pages(key_names: Mapping[str, str], added: Iterable[OfferedCommand]) -> tuple[RenderableType, RenderableType]:
+    """Return a page of the keys and one of the commands, with those that plug-ins and servers `added`.
+
+    `key_names` are the keys of each action.
+    """
     keys, commands = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
     for key, does in KEYS:
         keys.add_row(Text(f"  {key.format_map(key_names)}", "bold", no_wrap=True), Text(does.format_map(key_names)))
@@ -61,6 +68,8 @@ def help_pages(key_names: Mapping[str, str]) -> tuple[RenderableType, Renderable
         name = f"/{command.name} {command.arguments}".strip()
         also = f" (also {', '.join(f'/{alias}' for alias in command.aliases)})" if command.aliases else ""
         commands.add_row(Text(f"  {name}", "bold", no_wrap=True), Text(f"{command.description}{also}"))
+    for each in added:
+        commands.add_row(Text(f"  {literal(each.usage)}", "bold", no_wrap=True), Text(literal(each.summary)))
     also = "dim not bold"
     return (
         Group(Text("Keys", "bold").append("  ·  Tab: commands", also), keys),

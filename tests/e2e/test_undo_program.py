@@ -1,0 +1,58 @@
+"""`holdfast undo` and `redo` in real processes: what a command deleted comes back, and goes again."""
+
+from __future__ import annotations
+
+from launching import World
+
+from holdfast.session.journal import entries as e
+from holdfast.testing.script import Call, Say
+from skips import needs
+from undo_rig import contents, git
+
+
+@needs("git")
+def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> None:
+    world = one_world
+    (world.folder / "src").mkdir()
+    (world.folder / "src" / "a.py").write_text("a = 1\n")
+    git(world.folder, "init", "-q")
+    before = contents(world.folder)
+    world.script((Call("bash", {"command": "rm -rf src && echo x > made"}),), (Say("Gone."),))
+    assert world.run("-m", world.model, "--yolo", "-p", "delete it").code == 0
+    after = contents(world.folder)
+    assert set(after) == {"made"}
+    shown = world.run("undo", "--list")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines() == [
+        "Turn 1: delete it",
+        "  absent -> file  made",
+        "  folder -> absent  src",
+        "  file -> absent  src/a.py",
+    ]
+    dry = world.run("undo", "--dry-run")
+    assert dry.out.splitlines() == ["mkdir  src", "write  src/a.py", "delete made"]
+    assert contents(world.folder) == after
+    undone = world.run("undo")
+    assert (undone.code, undone.err) == (0, "")
+    assert undone.out.startswith("Files undone: 3 paths.\n  src\n  src/a.py\n  made\n")
+    assert contents(world.folder) == before
+    assert world.run("redo").out.startswith("Files done again: 3 paths.")
+    assert contents(world.folder) == after
+    nothing = world.run("redo")
+    assert (nothing.code, nothing.out) == (2, "")
+    assert "Nothing to redo" in nothing.err
+    (rewound,) = [each for each in world.entries() if isinstance(each, e.Rewound)]
+    assert rewound.turn == 1
+
+
+def test_a_run_that_did_not_do_what_was_required_ends_with_6(one_world: World) -> None:
+    world = one_world
+    world.script((Call("bash", {"command": "exit 3"}),), (Say("All tests pass."),))
+    ran = world.run("-m", world.model, "--yolo", "-p", "test it", "--require", "ran:exit 3", "--require", "no-denied")
+    assert (ran.code, ran.out) == (6, "All tests pass.\n")
+    assert "Required, and not met: ran:exit 3: 'exit 3' ended with exit code 3." in ran.err
+    world.script((Call("bash", {"command": "true"}),), (Say("Done."),))
+    assert world.run("-c", "--yolo", "-p", "test it", "--require", "ran:true").code == 0
+    refused = world.run("-m", world.model, "-p", "test it", "--require", "tests-are-green")
+    assert refused.code == 2
+    assert "Condition 'tests-are-green' of --require is unknown" in refused.err
