@@ -128,7 +128,7 @@ class AfterTurn(Protocol):
 
 
 def prompt_after_turn(steps: Iterable[AfterTurn], conversation: Conversation) -> NextPrompt | None:
-    """Return what the first step of `after_turn` begins that is due and has something to begin."""
+    """Return what the first of the steps behind a turn begins that is due and has something to begin."""
     prompts = (step.next_prompt(conversation) for step in steps if step.due)
     return next((prompt for prompt in prompts if prompt is not None), None)
 

@@ -5,7 +5,7 @@ removes one. Then the new text is decoded: it must hold the old settings plus th
 a text that the scan misreads is never damaged, and the scan need not repeat the checks of a TOML parser.
 
 Why not a library that keeps the style? It would parse every file a second way, and its result would still have to be
-compared like this: see docs/decisions/0110-the-editor-of-settings-stays.md.
+compared like this: see docs/decisions/0112-the-editor-of-settings-stays.md.
 
 Laws (`tests/config/test_toml_edit_laws.py`): the new text holds the old settings plus the change; every other line is
 as it was; a change that is undone gives the old settings back.

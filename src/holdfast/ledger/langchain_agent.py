@@ -27,7 +27,7 @@ def ledger_middleware(
     reads: Collection[str] = (),
     settle: Settle = MappingProxyType({}),
 ) -> Any:  # noqa: ANN401 - an AgentMiddleware
-    """Return a middleware for `create_agent`. `safe`, `reads` and `settle` are about tools, by their names."""
+    """Return the middleware for LangChain's agents. `safe`, `reads` and `settle` are about tools, by their names."""
     base: Any = vars(import_module("langchain.agents.middleware"))["AgentMiddleware"]
     policies = ToolPolicies(ledger, safe=safe, reads=reads, settle=settle)
 
