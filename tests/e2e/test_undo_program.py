@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from launching import World
+from terminal import Key
+from test_terminal import screen
 
 from holdfast.session.journal import entries as e
 from holdfast.testing.script import Call, Say
+from polling import eventually
 from skips import needs
 from undo_rig import contents, git
 
@@ -43,6 +46,27 @@ def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> N
     assert "Nothing to redo" in nothing.err
     (rewound,) = [each for each in world.entries() if isinstance(each, e.Rewound)]
     assert rewound.turn == 1
+
+
+def test_on_the_screen_a_turn_and_its_file_are_taken_back_and_the_file_comes_again(one_world: World) -> None:
+    made = one_world.folder / "made.txt"
+    one_world.script([Call("write", {"path": str(made), "content": "new\n"})], [Say("It is written.")])
+    with screen(one_world, "-m", one_world.model, "--yolo") as terminal:
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.line("write it")
+        terminal.wait_text("It is written")
+        terminal.wait_absent("esc to interrupt")
+        assert made.read_text() == "new\n"
+        terminal.line("/undo")
+        eventually(lambda: not made.exists())
+        terminal.wait_text("Files undone: 1 path")
+        terminal.wait_text("Rewound to before turn 1")
+        terminal.wait_absent("Ask holdfast to do something")  # the prompt has returned, to be changed
+        terminal.send(Key.CTRL_C)
+        terminal.wait_text("Ask holdfast to do something")
+        terminal.line("/redo")
+        eventually(made.exists)
+    assert [each.turn for each in one_world.entries() if isinstance(each, e.Rewound)] == [1]
 
 
 def test_a_run_that_did_not_do_what_was_required_ends_with_6(one_world: World) -> None:

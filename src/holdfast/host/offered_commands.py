@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
 SCREEN_COMMANDS: frozenset[str] = frozenset({
-    "resume", "sessions", "rewind", "undo", "fork", "branches", "export", "tasks", "mcp", "diff", "copy", "context",
+    "resume", "sessions", "rewind", "fork", "branches", "export", "tasks", "mcp", "diff", "copy", "context",
     "theme", "mouse", "vim", "keys", "thinking", "config", "doctor", "setup",
 })  # fmt: skip
 """Names of commands that only the screen has: no plug-in may have them."""
@@ -29,6 +29,17 @@ class OfferedCommand(msgspec.Struct, frozen=True):
     def usage(self) -> str:
         """Return the command with its arguments."""
         return f"/{self.name} {self.takes}".rstrip()
+
+
+UNDO_COMMANDS = (
+    OfferedCommand(
+        "undo",
+        "take back the last turn: the conversation and what calls did to files; /undo files: only the files",
+        "files",
+    ),
+    OfferedCommand("redo", "do again to files what the last undo took back"),
+)
+"""The commands of a session that keeps files."""
 
 
 def added_commands(

@@ -16,7 +16,7 @@ from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
 from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.host.offered_commands import OfferedCommand, added_commands
+from holdfast.host.offered_commands import UNDO_COMMANDS, OfferedCommand, added_commands
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -185,13 +185,10 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         "undo the last compaction",
         lambda _now, _rest: SlashReply(command=c.Uncompact(), lines=("Compaction undone.",)),
     ),
-    "undo": SlashCommand(
-        "take back the last turn: the conversation and what calls did to files; /undo files: only the files",
-        _undo,
-        "files",
-        fits=_can_undo,
-    ),
-    "redo": SlashCommand("do again to files what the last undo took back", _redo, fits=_can_undo),
+    **{
+        each.name: SlashCommand(each.summary, run, each.takes, fits=_can_undo)
+        for each, run in zip(UNDO_COMMANDS, (_undo, _redo), strict=True)
+    },
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }

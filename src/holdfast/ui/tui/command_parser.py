@@ -57,7 +57,7 @@ SLASH_COMMANDS: tuple[_Command, ...] = (
     _Command("help", "keys and commands"),
     _Command("new", "start a new session (this one is saved)", aliases=("clear",)),
     _Command("resume", "resume another session", "[ID]", ("sessions",)),
-    _Command("rewind", "rewind to an earlier prompt and edit it", aliases=("undo",)),
+    _Command("rewind", "rewind to an earlier prompt and edit it"),
     _Command("fork", "continue in a copy of this session"),
     _Command("branches", "list what rewinds left behind, and continue one in a copy"),
     _Command("rename", "set the title of this session", "TITLE"),
@@ -96,7 +96,7 @@ class SlashInput(msgspec.Struct, frozen=True):
 
 
 def screen_command(typed: Slash, added: Iterable[str]) -> SlashInput | None:
-    """Return the command of the screen that was typed; None for one of those that plug-ins `added`.
+    """Return the command of the screen that was typed; None for one of those that the host runs (`added`).
 
     Raise `UsageError` for an unknown command, or for arguments that the command does not take.
     """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def run_slash_command(typed: Slash, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
-    line = screen_command(typed, target.controller.options.slash_commands)
+    line = screen_command(typed, (each.name for each in target.controller.added_commands()))
     if line is None:
         target.controller.run(typed)
     else:
