@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import httpx2
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
 
 from holdfast.config.model_servers import Server
 from holdfast.config.settings import Limits
@@ -162,6 +164,8 @@ def _server_lines(data: bytes) -> object:
     async def read(connection: socket.socket) -> list[object]:
         reader, writer = await asyncio.open_connection(sock=connection)
         traffic = Traffic()
+        asked = JSONRPCRequest(jsonrpc="2.0", id="asked", method="ping")  # what comes unasked is read slowly
+        traffic.sent(SessionMessage(asked))
         async with line_transport(reader, writer, traffic, lambda: None) as (incoming, _):
             found: list[object] = [message async for message in incoming]
         writer.close()

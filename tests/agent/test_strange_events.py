@@ -23,7 +23,7 @@ from agent_harness import Rig
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event, LiveText
 from holdfast.config.settings import Limits
-from holdfast.errors import ProviderFailed
+from holdfast.errors import EntryInvalid, ProviderFailed
 from holdfast.providers.connect import open_model
 from holdfast.providers.error_mapping import invalid_response
 from holdfast.providers.model import CallDelta, Model, StreamEvent, StreamFinished, TextDelta, ThinkingDelta
@@ -311,8 +311,10 @@ def sound(found: list[TextDelta | ThinkingDelta | CallDelta | StreamFinished]) -
                 ended = ResponseEnded(step=1, model="m", parts=parts, usage=usage, finish=finish)
                 try:
                     written = encode(ended)
-                except UnicodeEncodeError:  # the stream makes that valid
-                    return
+                except EntryInvalid as invalid:
+                    if isinstance(invalid.__cause__, UnicodeEncodeError):  # the stream makes that valid
+                        return
+                    raise
                 assert decode(written) == ended
 
 

@@ -35,7 +35,7 @@ FIELDS = {
     "recovered": [{"turn", "message"}],
     "result": [
         {"session_id", "turn", "stop_reason", "cause", "detail", "is_error", "exit_code", "result", "steps", "usage"}
-        | {"denied", "calls", "tasks_ended"}
+        | {"denied", "calls", "tasks_ended", "receipt", "unmet"}
     ],
 }
 

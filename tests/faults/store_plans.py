@@ -47,7 +47,10 @@ JOURNALS = Path(__file__).with_name("journals")
 HOME = Path("home/holdfast/sessions/s")
 """Where a run has its session: nothing of this path is there before a session that is new."""
 
-_SENTENCE = re.compile(r"Journal '/.*' cannot be used: .+\. .+ is safe\.", re.DOTALL)
+_SENTENCE = re.compile(
+    r"Journal '/.*' cannot be used: .+\. .+ is safe\.|No session can be stored in '/.*': .+\. Nothing was done\. .+\.",
+    re.DOTALL,
+)
 _NAMES = re.compile(r"lock|session\.db|blobs|blobs/[0-9a-f]{64}|session\.json.*|session\.sqlite")
 _KEPT = re.compile(r"session\.db\.damaged-\d+(-wal|-journal)?")
 

@@ -18,7 +18,7 @@ from holdfast.providers.model import Model
 from holdfast.session.conversation.fold import fold
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, SessionOpened, TurnEnded
 from holdfast.session.journal.store import MemoryStore
-from holdfast.system.threads import in_daemon, in_thread
+from holdfast.system.threads import ForeignExit, described, in_daemon, in_thread
 from holdfast.testing.script import Call, Say
 from holdfast.testing.scripted_model import ScriptedModel
 from holdfast.testing.toolbox import FunctionTool, FunctionToolbox
@@ -134,5 +134,6 @@ async def test_whatever_ends_a_thread_is_heard_of(error: type[BaseException]) ->
     def work() -> None:
         raise error("enough")
 
-    with pytest.raises((RuntimeError, LookupError), match="enough"):
+    with pytest.raises((ForeignExit, LookupError)) as heard:
         await asyncio.wait_for(in_daemon(work), 5)
+    assert described(heard.value) == f"{error.__name__}: enough"

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast import history
-from holdfast.history import check, repair
+from holdfast.history import check, judged_document, repair
 from holdfast.history.edits import Shorten
 from holdfast.history.formats.format import Json, as_object, is_array, is_object
 from holdfast.history.profiles import PAIRS, PROFILES
@@ -53,7 +52,7 @@ def few_characters() -> Generator[None]:
         return limited(PROFILES[name]) if isinstance(name, str) else name
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "find_profile", find_limited)
+        patch.setattr(judged_document, "find_profile", find_limited)
         yield
 
 

@@ -52,6 +52,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         instructions=(FileSeen(path="AGENTS.md", size=9, modified=1763852345678901234, sha256="a" * 64),),
         facts="Working directory: /srv/engine",
         repository=("remote example.org/engine",),
+        program="shop",
     ),
     e.ModelChanged(model="openai-chat:n", why="fallback"),
     e.ModelSettingsChanged(
@@ -179,6 +180,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         ),
         remote=RemoteCall(server="trip", tool="book", protocol="2026-07-28"),
         confined="read",
+        arguments='{"path":"a.py"}',
+        changed_by="shop",
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     e.CallWaits(

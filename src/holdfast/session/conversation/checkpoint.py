@@ -49,6 +49,7 @@ FOLDING = (
     "session/journal/older_fields.py",
     "session/journal/parts.py",
     "session/journal/request_changes.py",
+    "session/journal/restores.py",
     "session/journal/server_changes.py",
     "session/journal/store.py",
     "session/journal/tasks.py",

@@ -19,6 +19,7 @@ commands:
   holdfast doctor                         check this machine's setup
   holdfast models [PROVIDER]              list models, with window and price
   holdfast sessions ACTION                manage your sessions (see -h)
+  holdfast undo|redo [SESSION]            take back what a turn did to files, do it again
   holdfast plugins                        list your plug-ins, and why one is not in use
   holdfast mcp ACTION                     manage MCP servers, or serve as one (see -h)
   holdfast check|repair FILE              validate / repair a conversation file
@@ -30,7 +31,7 @@ commands:
   holdfast demo                           watch a demo (no key, no network)
 
 exit codes: 0 done · 1 turn failed · 2 usage · 3 approval needed (--on-approval stop) · 4 damaged document
-            5 cost limit reached · 75 provider failure, try again · 130 interrupted
+            5 cost limit reached · 6 a --require is not met · 75 provider failure, try again · 130 interrupted
 """
 
 

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from holdfast.system.confinement.network.proxy import Proxy
 from polling import HANGS
@@ -59,8 +59,17 @@ def proxy(names: Names, port: int) -> Generator[tuple[tuple[str, int], int]]:
     reading, writing = os.pipe()
     served = Proxy((f"{NAME}:{port}",), (f"{JUDGED}/32",), writing, look_up=names.look_up)
     with socket.create_server(("127.0.0.1", 0)) as listener, os.fdopen(reading), os.fdopen(writing, "wb"):
-        threading.Thread(target=served.serve, args=(listener,), daemon=True).start()
+        serving = threading.Thread(target=_until_closed, args=(served, listener), daemon=True)
+        serving.start()
         yield listener.getsockname(), reading
+        listener.shutdown(socket.SHUT_RDWR)
+        serving.join()
+
+
+def _until_closed(served: Proxy, listener: socket.socket) -> None:
+    """Serve as the process of a proxy does, whose end is the end of the test."""
+    with suppress(OSError):
+        served.serve(listener)
 
 
 def said(place: tuple[str, int], *parts: str) -> str:

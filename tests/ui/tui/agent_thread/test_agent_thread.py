@@ -445,11 +445,11 @@ def test_a_bug_behind_a_prompt_returns_the_words_and_its_traceback_is_kept(scree
 
     session.toolbox.expand_prompt = faulty
     screen.agent.open(lambda: session)
-    screen.agent.submit(c.Prompt("words"))
+    screen.agent.submit(c.Prompt("/mcp__a__b"))
     screen.until(lambda message: isinstance(message, PromptRefused))
     (refused,) = [message for message in screen.messages if isinstance(message, PromptRefused)]
-    assert refused.text == "words"
-    assert refused.message.startswith("Internal error: ZeroDivisionError: words. This is a bug in holdfast.")
+    assert refused.text == "/mcp__a__b"
+    assert refused.message.startswith("Internal error: ZeroDivisionError: /mcp__a__b. This is a bug in holdfast.")
     assert "Traceback" in screen.traces[0]
 
 
