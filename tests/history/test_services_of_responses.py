@@ -21,7 +21,6 @@ ANSWER: Json = {
 CALL: Json = {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"}
 OUTPUT: Json = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
 OTHERS = ["openai-compatible", "any"]
-PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGNoEBCAIwbiOAALQwoBIMOqSAAAAABJRU5ErkJggg=="
 
 
 def rules(messages: list[Json], profile: str) -> list[str]:
@@ -73,50 +72,12 @@ def test_openai_keeps_them() -> None:
 @pytest.mark.parametrize("profile", OTHERS)
 @pytest.mark.parametrize("kind", sorted(OPENAIS_OWN.split()))
 def test_an_item_that_only_openai_runs_becomes_text(kind: str, profile: str) -> None:
-    item: Json = {"type": kind.partition("/")[2], "id": "x_1", "call_id": "c", "name": "zebra", "action": {}}
+    item: Json = {"type": kind.removeprefix("assistant/"), "id": "x_1", "call_id": "c", "name": "zebra", "action": {}}
     messages = [USER, item, ANSWER, USER]
     assert "foreign-content" in rules(messages, profile)
     done = repaired(messages, profile)
     assert {as_object(each)["type"] for each in done.messages} == {"message"}
     assert "zebra" in json.dumps(done.messages)
-
-
-OWN: dict[str, tuple[Json, Json]] = {
-    "local_shell": ({"action": {"type": "exec", "command": ["zebra"], "env": {}}}, {"output": "seen"}),
-    "shell": (
-        {"action": {"commands": ["zebra"]}},
-        {"output": [{"stdout": "seen", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
-    ),
-    "apply_patch": (
-        {"operation": {"type": "update_file", "path": "zebra", "diff": "@@"}},
-        {"status": "completed", "output": "seen"},
-    ),
-    "computer": (
-        {"action": {"type": "type", "text": "zebra"}, "pending_safety_checks": []},
-        {"output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PICTURE}"}},
-    ),
-}
-"""A call of each of OpenAI's own tools, and its result."""
-
-
-@pytest.mark.parametrize("profile", OTHERS)
-@pytest.mark.parametrize("is_answered", [True, False])
-@pytest.mark.parametrize("tool", OWN)
-def test_a_call_of_a_tool_of_openai_alone_is_text_for_others_with_its_result(
-    tool: str, profile: str, *, is_answered: bool
-) -> None:
-    call: Json = {"type": f"{tool}_call", "id": "x_1", "call_id": "c", "status": "completed", **OWN[tool][0]}
-    result: Json = {"type": f"{tool}_call_output", "call_id": "c", **OWN[tool][1]}
-    messages = [USER, call, *([result] if is_answered else []), ANSWER, USER]
-    if is_answered:
-        assert rules(messages, FORM) == []
-    assert "foreign-content" in rules(messages, profile)
-    done = repaired(messages, profile)
-    assert {as_object(each)["type"] for each in done.messages} == {"message"}
-    said = json.dumps(done.messages)
-    assert "zebra" in said
-    if is_answered:
-        assert ("input_image" if tool == "computer" else "seen") in said
 
 
 @pytest.mark.parametrize("profile", OTHERS)

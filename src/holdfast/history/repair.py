@@ -71,7 +71,7 @@ def edits_for(inspection: Inspection, *, frozen: int) -> tuple[Edit, ...]:
 
     edits: list[Edit] = [
         *content_edits(shape, found, frozen),
-        *result_edits(shape, pairing, profile, enforced, frozen),
+        *result_edits(shape, pairing, enforced, frozen),
         *id_edits(shape, pairing, profile, frozen, found),
     ]
     edits += move_edits(shape, found, pairing, edits, enforced=enforced, frozen=frozen)

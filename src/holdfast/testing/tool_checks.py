@@ -127,7 +127,8 @@ async def _ends_with_an_output(subject: _Subject) -> None:
     except ToolFailed as failed:
         _expect_reason(failed, "it failed")
         return
-    whole = returned.text if isinstance(returned, ToolOutput) else returned
+    raw = cast("object", returned)
+    whole = raw.text if isinstance(raw, ToolOutput) else raw
     assert not isinstance(whole, str) or len(whole) <= LARGEST_TOOL_RESULT, f"its result has {len(whole):,} characters"
     output = tool_output(returned)
     assert output.text == output.text.encode(errors="replace").decode(), "its result is not valid Unicode"

@@ -286,9 +286,7 @@ def _call(index: int, kind: str, raw: Json) -> Item:
     elif kind == "custom_tool_call" and not isinstance(raw.get("input"), str):
         flags.add("arguments-type")
     name = CALLS[kind] or as_text(raw.get("name"))
-    kind_names = (f"assistant/{kind}",) if CALLS[kind] else ()
-    kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item("call", "assistant", (index,), call, name, kinds, kind_names=kind_names)
+    return Item("call", "assistant", (index,), call, name, frozenset(flags) if flags else NO_FLAGS)
 
 
 def _result(index: int, kind: str, raw: Json) -> Item:
@@ -318,8 +316,7 @@ def _result(index: int, kind: str, raw: Json) -> Item:
     name = CALLS[kind.removesuffix("_output")] or as_text(raw.get("name"))
     item = result_of_parts((index,), "tool", call, kinds, parts)
     media = item.media or _screenshot(output)
-    kind_names = (*item.kind_names, f"tool/{kind}") if CALLS[kind.removesuffix("_output")] else item.kind_names
-    return msgspec.structs.replace(item, name=name, digest=digest(text), media=media, kind_names=kind_names)
+    return msgspec.structs.replace(item, name=name, digest=digest(text), media=media)
 
 
 def _screenshot(output: object) -> tuple[Media, ...]:

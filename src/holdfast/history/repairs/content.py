@@ -23,7 +23,6 @@ from holdfast.history.edits import (
 from holdfast.history.repairs.block_edits import ConvertMedia, SetCitations
 from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import is_content
-from holdfast.history.rules.profile import OWN_TOOLS
 from holdfast.history.shape import GENERATED, IMAGES_ONLY, PICTURES_IN_RESULTS, Item, Message, Path, Shape
 
 EMPTY_TEXT = "(empty)"
@@ -211,9 +210,6 @@ def _known(item: Item, *, spell: bool, unknown: frozenset[str]) -> Iterator[Edit
     """Yield the edits that make a content's kind one the provider knows: its spelling, or its kind."""
     if item.kind == "thinking" and "foreign" not in item.flags:
         yield Drop(item.path, "only its maker accepts it")
-        return
-    if item.kind == "result" and not OWN_TOOLS.isdisjoint(unknown):
-        yield Quote(item.path, f"The result of a call ({item.name}) of a kind that cannot be sent here")
         return
     spell = spell and not (item.kind == "other" and len(unknown) > 1)  # it does not know the common kind either
     if spell:

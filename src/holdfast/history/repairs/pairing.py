@@ -17,7 +17,7 @@ from holdfast.history.provider_ids import hashed_id, legal_name
 from holdfast.history.repairs.block_edits import MoveContent
 from holdfast.history.rules import RuleFinding
 from holdfast.history.rules.pairs import is_misnamed, rule_of
-from holdfast.history.rules.profile import OWN_TOOLS, Profile
+from holdfast.history.rules.profile import Profile
 from holdfast.history.shape import NO_FILES, NO_RESPONSE, NO_RESULT, PICTURES_IN_RESULTS, Item, Path, Shape
 from holdfast.text import valid_unicode
 
@@ -27,31 +27,18 @@ _LATE = "A result that came late"
 _FURTHER = "A further result of a call that has one"
 
 
-def result_edits(
-    shape: Shape, pairing: Pairing, profile: Profile, enforced: frozenset[str], frozen: int
-) -> Iterator[Edit]:
-    """Yield the edits after which every call has one result in its place, and every result has a call.
-
-    A call of a kind that the provider does not know becomes text, so it gets no result.
-    """
+def result_edits(shape: Shape, pairing: Pairing, enforced: frozenset[str], frozen: int) -> Iterator[Edit]:
+    """Yield the edits after which every call has one result in its place, and every result has a call."""
     placed: set[Path] = set()
-    quotes_kinds = "foreign-content" in enforced
     for step in pairing.steps:
-        misplaced = [
-            call
-            for call in step.calls
-            if not _is_answered(call, shape, enforced, frozen)
-            or (quotes_kinds and _becomes_text(call.answer, profile, shape))
-        ]
+        misplaced = [call for call in step.calls if not _is_answered(call, shape, enforced, frozen)]
         if not misplaced or (place := place_of_results(step, shape, frozen)) is None:
             continue
         moving = False
         for call in step.calls:
             answer = call.answer
             moving = moving or call is misplaced[0]
-            if quotes_kinds and _is_of_own_tool(call.item, profile, shape):
-                continue
-            if answer is None or (quotes_kinds and _becomes_text(answer, profile, shape)):
+            if answer is None:
                 yield AddResult(call.item.path, place, NO_RESULT)
                 continue
             # Paired by position: results that belong after a new result, or come after its place, move there too.
@@ -70,21 +57,12 @@ def result_edits(
     called = {call.item.id for step in pairing.steps for call in step.calls if call.item.id is not None}
     for answer, call in strays:
         item = answer.item
-        if item.path in placed or (quotes_kinds and _is_of_own_tool(item, profile, shape)):
+        if item.path in placed:
             continue
         if answer.verdict == "orphan":
             yield _quote(answer, _EARLY if item.id in called else _ORPHAN, shape)
         else:
             yield from _stray(answer, call, shape, enforced=enforced, frozen=frozen)
-
-
-def _is_of_own_tool(item: Item, profile: Profile, shape: Shape) -> bool:
-    """Return whether a call or result is of a tool that only another provider's models have."""
-    return not OWN_TOOLS.isdisjoint(profile.unknown_kinds(item, shape.format))
-
-
-def _becomes_text(answer: PairedResult | None, profile: Profile, shape: Shape) -> bool:
-    return answer is not None and _is_of_own_tool(answer.item, profile, shape)
 
 
 def _is_on_result_side(item: Item, shape: Shape) -> bool:

@@ -140,21 +140,15 @@ UNKNOWN_TO_MISTRAL = f"{LEGACY} user/file tool/image_url tool/bare-image assista
 CALL_FIELDS = "assistant/tool_calls assistant/function_call user/tool_calls user/function_call"
 """The calls of Chat beside the content of Anthropic's messages."""
 
-_TOOLS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
-OWN_TOOLS = frozenset((*(f"assistant/{each}" for each in _TOOLS), *(f"tool/{each}_output" for each in _TOOLS)))
-"""The calls of tools that only OpenAI's models have, and their results."""
-
 OPENAIS_OWN = (
     "assistant/additional_tools assistant/code_interpreter_call assistant/compaction assistant/compaction_summary"
     " assistant/compaction_trigger assistant/configuration_update assistant/context_compaction"
     " assistant/file_search_call assistant/image_generation_call assistant/mcp_approval_request"
     " assistant/mcp_approval_response assistant/mcp_call assistant/mcp_list_tools assistant/program"
     " assistant/program_output assistant/tool_search_call assistant/tool_search_output assistant/web_search_call"
-    f" {' '.join(sorted(OWN_TOOLS))}"
 )
-"""Items of Responses that OpenAI runs or stores, and calls of `OWN_TOOLS`.
-
-Others refuse them ("Invalid input", command-code#893) or, as llama.cpp says, "cannot determine" their type."""
+"""Items of Responses that OpenAI runs or stores. Others refuse them ("Invalid input", command-code#893) or, as
+llama.cpp says, "cannot determine" their type."""
 
 
 def unknown_kinds(**by_format: str) -> Mapping[str, frozenset[str]]:
