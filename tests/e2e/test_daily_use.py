@@ -31,8 +31,8 @@ def test_an_alias_runs_at_the_first_enter(one_world: World) -> None:
         terminal.send("/")
         terminal.wait_text(r"1 of \d+ · ↑ ↓ for more")
         rows = terminal.settle().splitlines()
-        described = [next(row for row in rows if name in row) for name in ("/new, /clear ", "/rewind, /undo ")]
-        assert described[0].index("start a new") == described[1].index("rewind to an")
+        described = [next(row for row in rows if name in row) for name in ("/new, /clear ", "/resume, /sessions ")]
+        assert described[0].index("start a new") == described[1].index("resume another")
         terminal.send("clear")
         terminal.wait_text("/clear, /new")
         terminal.send(Key.ENTER)

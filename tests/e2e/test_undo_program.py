@@ -48,7 +48,7 @@ def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> N
     assert rewound.turn == 1
 
 
-def test_on_the_screen_a_turn_and_its_file_are_taken_back_and_the_file_comes_again(one_world: World) -> None:
+def test_on_the_screen_a_turn_and_its_file_are_undone_and_the_file_comes_again(one_world: World) -> None:
     made = one_world.folder / "made.txt"
     one_world.script([Call("write", {"path": str(made), "content": "new\n"})], [Say("It is written.")])
     with screen(one_world, "-m", one_world.model, "--yolo") as terminal:

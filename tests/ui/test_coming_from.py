@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.host.offered_commands import UNDO_COMMANDS
 from holdfast.ui.command_table import COMMANDS
 from holdfast.ui.startup.arguments import parser
 from holdfast.ui.tui.command_parser import SLASH_COMMANDS
@@ -37,6 +38,7 @@ def test_options_and_commands_are_those_of_today(name: str, section: str) -> Non
     assert options <= OPTIONS
     assert set(re.findall(r"holdfast ([a-z]+)", quoted)) <= {*COMMANDS}
     slash = {word for each in SLASH_COMMANDS for word in (each.name, *each.aliases)}
+    slash |= {each.name for each in UNDO_COMMANDS}
     assert {word.lstrip("/") for word in re.findall(r"(?<!\S)/[a-z]+", quoted)} <= slash
 
 

@@ -128,8 +128,8 @@ async def _ends_with_an_output(subject: _Subject) -> None:
         _expect_reason(failed, "it failed")
         return
     raw = cast("object", returned)
-    whole = raw.text if isinstance(raw, ToolOutput) else raw
-    assert not isinstance(whole, str) or len(whole) <= LARGEST_TOOL_RESULT, f"its result has {len(whole):,} characters"
+    text = raw.text if isinstance(raw, ToolOutput) else raw
+    assert not isinstance(text, str) or len(text) <= LARGEST_TOOL_RESULT, f"its result has {len(text):,} characters"
     output = tool_output(returned)
     assert output.text == output.text.encode(errors="replace").decode(), "its result is not valid Unicode"
 
