@@ -62,15 +62,18 @@ $(VENV)/.llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
 	@touch $@
 
-# In their own environment, with the versions of tests/kills/requirements.txt. Without the network it says so.
-kills: $(READY)
-	@$(MAKE) --no-print-directory build/kills/requirements.txt || { \
-		echo "Skipped: the frameworks cannot be installed now (they need the network once). Nothing was tried."; exit 0; }; \
-		test ! -e build/kills/requirements.txt || HOLDFAST_NEEDED=kills $(RUN) -m pytest --workers 0 tests/kills $(ARGS)
+# Each framework in an environment of its own, with the versions of its file. Without the network it says so.
+FRAMEWORKS := $(patsubst tests/kills/environments/%.txt,build/kills/%/.ready,$(wildcard tests/kills/environments/*.txt))
 
-build/kills/requirements.txt: tests/kills/requirements.txt | $(READY)
-	@mkdir -p $(@D) && $(PYTHON) -m venv --clear $(@D)/venv
-	@$(@D)/venv/bin/python -m pip install -qq --disable-pip-version-check -r $<
+kills: $(READY)
+	@$(MAKE) --no-print-directory $(FRAMEWORKS) || { \
+		echo "Skipped: the frameworks cannot be installed now (they need the network once). Nothing was tried."; exit 0; }; \
+		HOLDFAST_NEEDED= $(RUN) tests/needs.py --present | tr , '\n' | grep -qx kills || exit 0; \
+		HOLDFAST_NEEDED=kills $(RUN) -m pytest --workers 0 tests/kills $(ARGS)
+
+build/kills/%/.ready: tests/kills/environments/%.txt | $(READY)
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -r $<
 	@cp $< $@
 
 needs: $(READY)

@@ -155,10 +155,12 @@ def no_folding_files() -> str:
 
 
 def no_frameworks() -> str:
-    """Return why the agents of other frameworks cannot run: their environment is not made, or with other versions."""
-    wanted = Path(__file__).parent / "kills/requirements.txt"
-    made = KILLS / "requirements.txt"
-    return "" if made.exists() and made.read_bytes() == wanted.read_bytes() else "their environment is not made"
+    """Return why the agents of other frameworks cannot run: an environment is not made, or with other versions."""
+    for wanted in sorted(Path(__file__).parent.glob("kills/environments/*.txt")):
+        made = KILLS / wanted.stem / ".ready"
+        if not made.exists() or made.read_bytes() != wanted.read_bytes():
+            return f"the environment of {wanted.stem} is not made"
+    return ""
 
 
 def no_ipv6() -> str:

@@ -44,7 +44,8 @@ class Seen:
 
 @contextmanager
 def agent(program: str, folder: Path, url: str, *words: str) -> Generator[subprocess.Popen[str]]:
-    python = str(KILLS / "venv/bin/python") if program == "langgraph" else sys.executable
+    own = KILLS / program / "bin/python"
+    python = sys.executable if program == "pydantic_ai" else str(own)
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "PROVIDER": url, "PYTHONPATH": str(SOURCE)}
     with subprocess.Popen(
         [python, str(HERE / f"{program}_program.py"), *words],
@@ -74,13 +75,23 @@ def killed(program: str, folder: Path, again: str, *words: str, ends: bool = Tru
                 assert provider.refusals or second.returncode == 0, output
             else:
                 eventually(lambda: effects.read_text().split().count("notify") > 1 or second.poll() is not None)
-        messages: list[dict[str, Any]] = json.loads(provider.requests[-1].raw)["messages"]
-        return Seen(
-            effects.read_text().split(),
-            {each["tool_call_id"]: each["content"] for each in messages if each["role"] == "tool"},
-            [each["content"] for each in messages if each["role"] == "user"],
-            provider.refusals,
-        )
+        body: dict[str, Any] = json.loads(provider.requests[-1].raw)
+        results, prompts = from_gemini(body["contents"]) if "contents" in body else from_chat(body["messages"])
+        return Seen(effects.read_text().split(), results, prompts, provider.refusals)
+
+
+def from_chat(messages: list[dict[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    return (
+        {each["tool_call_id"]: each["content"] for each in messages if each["role"] == "tool"},
+        [each["content"] for each in messages if each["role"] == "user"],
+    )
+
+
+def from_gemini(contents: list[dict[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    parts = [part for each in contents if each["role"] == "user" for part in each["parts"]]
+    returned = [part["functionResponse"] for part in parts if "functionResponse" in part]
+    results = {f"{at}": each["response"]["result"] for at, each in enumerate(returned)}
+    return results, [part["text"] for part in parts if "text" in part]
 
 
 def expect_the_truth(seen: Seen) -> None:
@@ -121,3 +132,29 @@ def test_langgraph_alone_runs_a_call_twice_when_it_is_resumed(tmp_path: Path) ->
     require("kills")
     seen = killed("langgraph", tmp_path, "RESUME", "--plain", ends=False)
     assert seen.effects.count("notify") == 2
+
+
+def test_openai_agents_with_a_ledger(tmp_path: Path) -> None:
+    require("kills")
+    seen = killed("openai_agents", tmp_path, "Go on")
+    expect_the_truth(seen)
+    assert seen.prompts == ["Go", "Go on"]
+
+
+def test_openai_agents_alone_forget_the_calls_of_the_open_step(tmp_path: Path) -> None:
+    require("kills")
+    seen = killed("openai_agents", tmp_path, "Go on", "--plain")
+    assert (seen.prompts, list(seen.results.values())) == (["Go", "Go on"], ["tag done"])
+
+
+def test_google_adk_with_a_ledger(tmp_path: Path) -> None:
+    require("kills")
+    seen = killed("google_adk", tmp_path, "Go on")
+    expect_the_truth(seen)
+    assert seen.prompts == ["Go", "Go on"]
+
+
+def test_google_adk_alone_leaves_the_calls_of_the_open_step_out(tmp_path: Path) -> None:
+    require("kills")
+    seen = killed("google_adk", tmp_path, "Go on", "--plain")
+    assert (seen.prompts, list(seen.results.values())) == (["Go", "Go on"], ["tag done"])

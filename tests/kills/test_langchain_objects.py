@@ -43,7 +43,7 @@ print("done")
 def test_objects_of_langchain() -> None:
     require("kills")
     done = subprocess.run(
-        [str(KILLS / "venv/bin/python"), "-c", CODE],
+        [str(KILLS / "langgraph/bin/python"), "-c", CODE],
         env={"PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
