@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from holdfast.errors import StorageFailed
 from holdfast.guard import mended
 from holdfast.guard.request_repair import LARGEST_BODY, MOST_MESSAGES, judge
-from holdfast.history import NO_RESULT, check
+from holdfast.history import NO_RESULT, check, repair
 from laws import law
 from polling import HANGS
 
@@ -34,6 +34,7 @@ KEYS = {"anthropic": "messages", "openai-chat": "messages", "openai-responses": 
 MODELS = {"anthropic": "claude-sonnet-4-5", "openai-chat": "gpt-4.1", "openai-responses": "gpt-5.5", "gemini": None}
 JSON = {"Content-Type": "application/json"}
 CALL_ITEM = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+LONE_RESPONSE = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"r": 1}}}]}
 LOCAL = "http://localhost:8000/v1/chat/completions"
 ROUTER = "https://openrouter.ai/api/v1/chat/completions"
 TOOLS = [{"name": "f", "input_schema": {"type": "object"}}]
@@ -112,6 +113,7 @@ def test_the_corpus_has_conversations_that_are_repaired() -> None:
         (URLS["openai-responses"], JSON, body_of("openai-responses", [CALL_ITEM], previous_response_id="resp_1")),
         (URLS["openai-responses"], JSON, body_of("openai-responses", [CALL_ITEM], conversation="conv_1")),
         (URLS["openai-responses"], JSON, json.dumps({"model": "gpt-5.5", "input": "Go"}).encode()),
+        (URLS["gemini"], JSON, body_of("gemini", [LONE_RESPONSE], cachedContent="cachedContents/x")),
     ],
 )
 def test_a_request_in_doubt_goes_on_as_it_is(url: str, headers: Mapping[str, str], body: bytes) -> None:
@@ -127,6 +129,7 @@ def test_the_same_request_without_the_doubt_is_repaired() -> None:
     ):
         assert mended(url, JSON, body) is not None
     assert mended(URLS["openai-responses"], {}, body_of("openai-responses", [CALL_ITEM]))
+    assert mended(URLS["gemini"], {}, body_of("gemini", [LONE_RESPONSE]))
 
 
 def test_a_key_that_occurs_twice_is_left_to_the_provider() -> None:
@@ -398,3 +401,39 @@ def test_whatever_comes_the_guard_raises_nothing_and_sends_only_what_is_valid(
     new = mended(URLS[form], JSON, body_of(form, messages))
     if new is not None:
         assert check(json.loads(new), format=form, model=MODELS[form] or "gemini-2.5-flash") == []
+
+
+# --- an answer that is to be continued --------------------------------------------------------------------------------
+
+PREFILL = [{"role": "user", "content": "As JSON."}, {"role": "assistant", "content": "{"}]
+MISTRAL = "https://api.mistral.ai/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("model", "is_repaired"),
+    [
+        ("claude-3-haiku-20240307", False),
+        ("claude-3-5-haiku-20241022", False),
+        ("claude-opus-4-20250514", False),
+        ("claude-opus-4-1", False),
+        ("claude-sonnet-4-5", False),
+        ("claude-haiku-4-5-20251001", False),
+        ("claude-opus-4-6", True),
+        ("claude-sonnet-5-5", True),
+    ],
+)
+def test_the_beginning_of_an_answer_is_left_to_models_that_continue_it(model: str, *, is_repaired: bool) -> None:
+    body = json.dumps({"model": model, "max_tokens": 9, "messages": PREFILL}).encode()
+    assert (mended(URLS["anthropic"], JSON, body) is not None) == is_repaired
+    assert (mended(URLS["anthropic"] + "/count_tokens", JSON, body) is not None) == is_repaired
+
+
+@pytest.mark.parametrize(("prefix", "is_repaired"), [(True, False), (False, True)])
+def test_an_answer_with_prefix_is_continued(*, prefix: bool, is_repaired: bool) -> None:
+    messages = [PREFILL[0], {**PREFILL[1], "prefix": prefix}]
+    body = json.dumps({"model": "mistral-large-latest", "messages": messages}).encode()
+    assert (mended(MISTRAL, JSON, body) is not None) == is_repaired
+    cut = [*chat("c" * 9)[:2], {"role": "user", "content": "As JSON."}, {**PREFILL[1], "prefix": True}]
+    repaired = repair(cut, format="openai-chat", profile="mistral", model="mistral-large-latest").messages
+    assert isinstance(repaired, list)
+    assert repaired[-1] == cut[-1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,14 +62,25 @@ def agent(program: str, folder: Path, url: str, *words: str) -> Generator[subpro
             process.kill()
 
 
+def begun(effects: Path) -> set[str]:
+    return set(effects.read_text().split()) if effects.exists() else set()
+
+
+def ended(folder: Path) -> int:
+    """Return how many calls have an end in the ledger: `tag` and `upload` will."""
+    with closing(sqlite3.connect(f"file:{folder / 'calls.db'}?mode=ro", uri=True)) as ledger:
+        found: int = ledger.execute("SELECT count(*) FROM call WHERE outcome = 'ok'").fetchone()[0]
+    return found
+
+
 def killed(program: str, folder: Path, again: str, *words: str, ends: bool = True) -> Seen:
     """Kill the agent while `notify` runs, start it with the prompt `again`, and return what was seen."""
     effects = folder / "effects"
     with ScriptedProvider(SCRIPT, after=(Say("ok"),), one_system=False) as provider:
         with agent(program, folder, provider.url, "Go", *words) as first:
-            eventually(lambda: (effects.exists() and "notify" in effects.read_text()) or first.poll() is not None)
+            eventually(lambda: begun(effects) == {"tag", "upload", "notify"} or first.poll() is not None)
+            eventually(lambda: "--plain" in words or ended(folder) == 2 or first.poll() is not None)
             assert first.poll() is None, first.communicate()[0]
-            eventually(lambda: (folder / "calls.db").exists() or "--plain" in words)
         with agent(program, folder, provider.url, again, *words) as second:
             if ends:
                 output = second.communicate(timeout=HANGS)[0]

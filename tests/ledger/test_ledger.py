@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +65,19 @@ def test_a_call_that_has_ended_has_its_result_and_is_not_run(ledger: Ledger, val
 def test_a_result_that_json_does_not_give_back_is_stored_as_text(ledger: Ledger, value: object, stored: object) -> None:
     run(ledger, "c1", value)
     assert run(ledger, "c1", "another run") == stored
+
+
+class WithoutText:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize("value", [10**5_000, WithoutText()], ids=["a number of 5,001 digits", "no text"])
+def test_a_call_whose_result_has_no_text_has_ended(ledger: Ledger, value: object) -> None:
+    run(ledger, "c1", value)
+    known = ledger.outcomes(["c1"])["c1"]
+    assert known.outcome == "ok"
+    assert known.text.startswith(f"(The result, of the class '{type(value).__name__}', has no text: ValueError")
 
 
 def test_a_result_that_holds_itself_is_text(ledger: Ledger) -> None:
@@ -209,6 +223,7 @@ def test_a_call_is_entered_once(ledger: Ledger) -> None:
     [
         ({"id": ""}, "'id' has 0 characters"),
         ({"id": "c" * 1001}, "'id' has 1001 characters"),
+        ({"id": "\ud800"}, "'id' is '.ud800', which is not valid Unicode"),
         ({"name": ""}, "'name' has 0 characters"),
         ({"args": {"a": object()}}, "not JSON data"),
         ({"replay": "always"}, "'replay' is 'always'"),
@@ -225,6 +240,17 @@ def test_a_scope_that_is_too_long_and_an_age_below_zero_are_refused(ledger: Ledg
         ledger.scoped("s" * 1001)
     with pytest.raises(UsageError, match="'older_than' is -1"):
         ledger.prune(-1)
+
+
+def test_an_id_that_is_not_valid_unicode_is_unknown(ledger: Ledger) -> None:
+    assert ledger.outcomes(["\ud800"]) == {}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "\ud800a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    healed: Any = ledger.heal([{"role": "user", "content": "Go"}, message], format="openai-chat").messages
+    assert healed[2]["content"] == NO_RESULT
 
 
 # --- the decorator ---------------------------------------------------------------------------------------------------
@@ -245,6 +271,34 @@ def test_a_decorated_function_runs_once_for_an_id(ledger: Ledger) -> None:
     with pytest.raises(CallRepeated):
         deploy("c1", "tag", times=2)
     assert deploy.__name__ == "deploy"
+
+
+def generated(step: str) -> Iterator[str]:
+    yield step
+
+
+async def generated_later(step: str) -> AsyncIterator[str]:
+    yield step
+
+
+async def later(step: str) -> str:
+    return step
+
+
+@pytest.mark.parametrize("function", [generated, generated_later])
+def test_a_generator_is_not_recorded(ledger: Ledger, function: Callable[..., object]) -> None:
+    with pytest.raises(UsageError, match=rf"Function '{function.__name__}' is a generator"):
+        ledger.recorded()(function)
+
+
+@pytest.mark.parametrize("made", [later, generated, generated_later])
+def test_what_has_still_to_run_is_no_result(ledger: Ledger, made: Callable[[str], object]) -> None:
+    def start(step: str) -> object:
+        return made(step)
+
+    with pytest.raises(UsageError, match=r"Function 'start' returned a \w+, whose body has still to run"):
+        ledger.recorded()(start)("c1", "tag")
+    assert ledger.outcomes(["c1"])["c1"].outcome == "failed"
 
 
 def test_a_decorated_function_that_failed_fails_again_without_running(ledger: Ledger) -> None:

@@ -56,6 +56,9 @@ _SAFE = frozenset(
 )
 """The edits of pairing, empty content, order, ids and characters. None of them loses a word."""
 
+_BEGINNINGS = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+"""The fields of a request that name a conversation, or the beginning of one, which the provider stored."""
+
 _BOUND_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning", "item_reference", "compaction"})
 _BOUND_KEYS = frozenset({"encrypted_content", "thoughtSignature", "thought_signature", "reasoning_content"})
 _RESULTS = frozenset({"tool_result", "function_call_output", "custom_tool_call_output"})
@@ -133,7 +136,7 @@ def _model_of(document: Json, endpoint: Endpoint) -> str | None:
     messages = document.get(_KEYS[endpoint.format])
     if not is_array(messages) or len(messages) > MOST_MESSAGES:
         return None
-    if document.get("previous_response_id") is not None or document.get("conversation") is not None:
+    if any(document.get(key) is not None for key in _BEGINNINGS):
         return None  # the provider has the beginning
     model = document.get("model", endpoint.model)
     return model if isinstance(model, str) and is_known_model(endpoint, model) else None

@@ -393,12 +393,23 @@ def find_profile(name: str | Profile, format: str, *, default: str = "any") -> P
     return PROFILES[name]
 
 
-_UNSIGNED_GEMINI = re.compile(r"gemini-[12](?:\D|$)")
+_RULES_OF_LATER_MODELS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "signature-required": re.compile(r"gemini-[12](?:\D|$)"),  # calls are signed from Gemini 3 on
+        "last-not-user": re.compile(  # prefill is refused from Claude 4.6 on
+            r"claude-(?:instant|v?[123](?:\D|$)|(?:opus|sonnet|haiku)-4(?:-[0-5](?:\D|$)|-20\d{6}|@|$))"
+        ),
+    }
+)
+"""Rules that came with a later model, with the names of those that do not have them."""
 
 
 def without_rules_of_others(profile: Profile, model: str | None) -> Profile:
-    """Return the profile without rules that this model is known not to have: before Gemini 3, calls are unsigned."""
-    if model is None or "signature-required" not in profile.rules or not _UNSIGNED_GEMINI.search(model):
+    """Return the profile without rules that this model is known not to have."""
+    if model is None:
         return profile
-    rules = {name: evidence for name, evidence in profile.rules.items() if name != "signature-required"}
+    free = {rule for rule, earlier in _RULES_OF_LATER_MODELS.items() if rule in profile.rules and earlier.search(model)}
+    if not free:
+        return profile
+    rules = {name: evidence for name, evidence in profile.rules.items() if name not in free}
     return msgspec.structs.replace(profile, rules=MappingProxyType(rules))

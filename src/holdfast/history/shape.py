@@ -69,6 +69,7 @@ MessageFlag = Literal[
     "developer",  # a system message with the role `developer`
     "name-illegal",  # the speaker's name is a string that OpenAI would refuse
     "malformed",  # not a message
+    "prefix",  # an answer that the provider is asked to continue
     "mistyped",  # it has a field without content, of a JSON type that the format does not allow
 ]
 

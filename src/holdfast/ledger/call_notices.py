@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from holdfast.ledger.call_row import CallFate, CallRow
-from holdfast.text import valid_unicode
+from holdfast.text import error_text, valid_unicode
 
 _UNKNOWN = "Effect unknown: it may have done all, part or none of its work. Check before you run it again."
 _FOUND = {
@@ -52,7 +52,10 @@ def encoded_result(value: object) -> tuple[str, str]:
         return "text", valid_unicode(value)
     if is_json(value):
         return "json", msgspec.json.encode(_valid(value)).decode()
-    return "text", valid_unicode(str(value))
+    try:
+        return "text", valid_unicode(str(value))
+    except Exception as error:  # noqa: BLE001 - the call has run: its end is recorded, whatever its result is
+        return "text", f"(The result, of the class {type(value).__name__!r}, has no text: {error_text(error)})"
 
 
 def is_json(value: object, depth: int = 0) -> bool:

@@ -5,8 +5,8 @@
     runner = Runner(agent=agent, app_name="app", session_service=service, plugins=[plugin])
 
 ADK keeps a call before it runs, but leaves one without a response out of every later request, so that the model never
-hears of it. Before a new message is added to a session, the plugin adds a response to each call that has none, with what
-the ledger knows of it.
+hears of it. Before a new message is added to a session, the plugin adds a response to each call that has none, with
+what the ledger knows of it.
 """
 
 from __future__ import annotations

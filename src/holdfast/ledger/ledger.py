@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack, cast
 
@@ -109,6 +109,11 @@ class Ledger:
         import inspect  # a fifth of the start of a small program
 
         def decorate(function: Callable[Params, T]) -> Callable[Concatenate[str, Params], T]:
+            if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+                raise UsageError(
+                    f"Function {function.__name__!r} is a generator: its call would end before its body ran. Collect "
+                    "what it yields in a function, and record that."
+                )
             signature = inspect.signature(function)
 
             def call_of(id_: str, args: tuple[object, ...], named: Mapping[str, object]) -> RecordedCall:
@@ -132,7 +137,7 @@ class Ledger:
             def run(id_: str, /, *args: Params.args, **named: Params.kwargs) -> object:
                 with call_of(id_, args, named) as call:
                     if not call.done:
-                        call.result = function(*args, **named)
+                        call.result = _ended(function, function(*args, **named))
                 return _returned(call)
 
             return cast("Callable[Concatenate[str, Params], T]", run)
@@ -141,7 +146,7 @@ class Ledger:
 
     def outcomes(self, ids: Iterable[str]) -> dict[str, CallRecord]:
         """Return what is known of the calls with these ids; of an unknown one nothing."""
-        asked_ids = [each for each in dict.fromkeys(ids) if 0 < len(each) <= LONGEST_RECORDED_NAME]
+        asked_ids = [each for each in dict.fromkeys(ids) if _is_name(each)]
         rows = self._unrecorded.over(self._scope, self._store.rows(self._scope, asked_ids))
         return {
             each: CallRecord(id=each, name="", outcome="lost", text=LOST_OUTCOME)
@@ -357,6 +362,19 @@ def _is_without_end(row: CallRow) -> bool:
     return row.outcome == "interrupted" or (not row.outcome and not lives(row.begun_by))
 
 
+def _ended(function: Callable[..., object], returned: object) -> object:
+    """Return what the function returned. Raises `UsageError` for what has still to run: that is not the call's end."""
+    if isinstance(returned, Awaitable | Iterator | AsyncIterator):
+        unfinished = cast("object", returned)
+        if (close := getattr(unfinished, "close", None)) is not None:
+            close()
+        raise UsageError(
+            f"Function {function.__name__!r} returned a {type(unfinished).__name__}, whose body has still to run. Record "
+            "an `async def` function, or one that returns what it collected."
+        )
+    return returned
+
+
 def _returned(call: RecordedCall) -> object:
     if call.outcome == "failed" and call.record is not None:
         raise ToolFailed(call.record.text)
@@ -367,10 +385,19 @@ def _plain(value: object) -> object:
     return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
 
 
+def _is_name(text: str) -> bool:
+    """Return whether this can be the id of a recorded call."""
+    return 0 < len(text) <= LONGEST_RECORDED_NAME and text == valid_unicode(text)
+
+
 def _bounded(what: str, text: str) -> str:
     if len(text) > LONGEST_RECORDED_NAME or (what != "scope" and not text):
         least = 0 if what == "scope" else 1
         raise UsageError(
             f"Argument {what!r} has {len(text)} characters (expected {least} to {LONGEST_RECORDED_NAME:,})."
         )
-    return valid_unicode(text)
+    if what == "name":
+        return valid_unicode(text)
+    if text != valid_unicode(text):  # two ids that differ in this alone would be one call
+        raise UsageError(f"Argument {what!r} is {text!r}, which is not valid Unicode. Give the call an id of your own.")
+    return text

@@ -4,8 +4,8 @@
     agent = Agent(name="a", model=model, tools=kept.tools([deploy]))
     result = await Runner.run(agent, prompt, session=kept, hooks=kept.hooks)
 
-OpenAI Agents writes a step to its session when the step has ended, so a crash forgets the calls of an open step, and the
-model runs them again. Here a response with calls is in the file `ahead`, whole and durably, before its first call runs.
+OpenAI Agents writes a step to its session when the step has ended, so a crash forgets the calls of an open step, and
+the model runs them again. Here a response with calls is in the file `ahead`, whole and durably, before its first call.
 The next read of the session puts it behind the items that are there, with what the ledger knows of each call.
 """
 
@@ -73,9 +73,9 @@ class LedgerSession:
 
     async def write_ahead(self, items: Iterable[Any]) -> None:
         """Keep the items of a response before its calls run; those of the step before are in the session by then."""
-        kept = [dict(each) for each in items]
-        if _calls_of(kept):
-            await in_daemon(lambda: replace_file(self._ahead, msgspec.json.encode(kept)))
+        step = [dict(each) for each in items]
+        if _calls_of(step):
+            await in_daemon(lambda: replace_file(self._ahead, msgspec.json.encode(step)))
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the history, with a step that a crash left open. Raises `DamageError` if it cannot be read."""

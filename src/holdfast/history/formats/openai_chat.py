@@ -221,6 +221,8 @@ def _assistant(index: int, raw: Json) -> Message:
         flags.add("role-misnamed")
     if has_unusable_name(raw):
         flags.add("mistyped")
+    if raw.get("prefix") is True:  # Mistral and DeepSeek continue the answer
+        flags.add("prefix")
     content = raw.get("content")
     calls = tuple(_calls(index, raw, flags))
     if content != "" or not (calls or raw.get("refusal") or raw.get("audio")):

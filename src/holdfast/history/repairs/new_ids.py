@@ -70,7 +70,7 @@ def with_new_ids(message: Message, ids: Mapping[Path, str]) -> Message:
     return msgspec.structs.replace(message, items=tuple(items))
 
 
-_HARMLESS: frozenset[MessageFlag] = frozenset({"null-content"})
+_HARMLESS: frozenset[MessageFlag] = frozenset({"null-content", "prefix"})
 _KINDS: frozenset[Kind] = frozenset({"text", "call", "result"})
 
 

@@ -145,6 +145,8 @@ class Turns:
         pieces = self._previous.pieces
         if pieces and pieces[-1].kind in SERVED and "server-call-without-result" in self._enforced:
             return False
+        if any("prefix" in self._shape.messages[each].flags for each in self._previous.sources):
+            return False
         return "last-not-user" in self._enforced and (self._previous.role == "assistant" or not self._begun)
 
     def _is_empty(self, row: DraftMessage) -> bool:

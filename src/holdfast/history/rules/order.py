@@ -188,7 +188,7 @@ def find(shape: Shape, profile: Profile) -> Iterator[RuleFinding]:
                 yield message_finding("call-first", message, "has calls and no message before it")
             begun = True
         previous = message
-    if previous is not None and (previous.role == "assistant" or not begun) and not _paused(previous, profile):
+    if previous is not None and (previous.role == "assistant" or not begun) and not _goes_on(previous, profile):
         yield message_finding("last-not-user", previous, "comes last")
 
 
@@ -219,10 +219,10 @@ def _after(previous: Message, message: Message, shape: Shape) -> Iterator[RuleFi
             yield message_finding("user-after-result", message, "directly follows a result")
 
 
-def _paused(message: Message, profile: Profile) -> bool:
-    """Return whether the provider paused while running its own tools, and continues when it gets the message back."""
+def _goes_on(message: Message, profile: Profile) -> bool:
+    """Return whether the provider continues this answer: it paused while running its own tools, or is asked to."""
     ends = message.items[-1].kind if message.items else "text"
-    return ends in SERVED and "server-call-without-result" in profile.rules
+    return "prefix" in message.flags or (ends in SERVED and "server-call-without-result" in profile.rules)
 
 
 def holds_call(message: Message) -> bool:
