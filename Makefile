@@ -13,12 +13,14 @@ READY := $(VENV)/.ready
 # What is compiled is kept, whatever the environment says: a thousand processes that the tests start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo kills test test-all refused needs npm llama real mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
+.PHONY: help demo kills test test-all dear refused needs npm llama real mcp-servers fleet pythons editors ag-ui lint check fix bench faults mutants picture models clean
 
 help:
 	@echo "make demo    see a session killed in the middle of a tool call, and resumed"
-	@echo "make test    run the tests on every core: all of them, of laws, faults and matrices a sample (five minutes on two)"
-	@echo "make test-all  the tests of make test, and of laws, faults and matrices everything (hours), then make llama and make pythons"
+	@echo "make test    run the quick tier on every core: every cheap test, a part of the dear ones (five minutes on two); what"
+	@echo "             ARGS names (a file, a folder, -k) runs whole; ARGS=tests is every test, with few examples of each law"
+	@echo "make test-all  every case of every test, of laws, faults and matrices everything (hours), then make llama and make pythons"
+	@echo "make dear    run every test, and write the list of those that take most of the time again (tests/dear.txt)"
 	@echo "make llama   run those against llama.cpp's own server, which it installs (34 MB)"
 	@echo "make real    twelve tasks by a small real model (491 MB, once; an hour); MODEL=FILE.gguf for another one"
 	@echo "make kills   kill agents of other frameworks in the middle of a call, with and without a ledger (needs the network once)"
@@ -28,7 +30,7 @@ help:
 	@echo "make npm     install the official clients and servers that tests use (npm, 110 MB); make test then runs these tests;"
 	@echo "             make editors, make ag-ui and make mcp-servers run one group alone"
 	@echo "make refused run the tests of refused permissions, as root without root's rights"
-	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which samples more"
+	@echo "make check   the tests, the formatter, the linter, the type checker; CI is .ci/run, which runs the wider tier, too"
 	@echo "make fix     format, and repair what the linter can"
 	@echo "make bench   measure start-up, appending and folding"
 	@echo "make faults  interrupt, kill and fail everything everywhere, and print what was tried (an hour)"
@@ -46,6 +48,10 @@ test: $(READY)
 test-all: $(READY)
 	@HOLDFAST_TIER=deep $(PYTEST) $(ARGS)
 	@$(MAKE) --no-print-directory llama fleet pythons
+
+dear: $(READY)
+	@mkdir -p build && $(PYTEST) tests -q --junitxml=build/times.xml $(ARGS)
+	@$(RUN) tests/dear_tests.py build/times.xml
 
 llama: $(VENV)/.llama
 	@$(RUN) -m pytest tests/e2e/test_llama.py tests/e2e/test_llama_screen.py $(ARGS)

@@ -17,6 +17,7 @@ from launcher import close_launcher, launcher
 from laws import law
 from missing_judges import MissingJudges
 from needs import APART, add_node
+from samples import leave_out, summary
 from skips import REQUIRED, names_of, require, required
 from tiers import SEED, TIER, USUAL_SEED
 
@@ -69,8 +70,10 @@ def pytest_configure(config: pytest.Config) -> None:
     add_node(os.environ)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the laws and the faults as `deep`, and give what is deep as long as it takes: a number bounds it.
+
+    Then what this tier leaves out goes (`samples.py`).
 
     Modules come in an order that mixes the folders: tests that wait then stand beside tests that compute, in every
     process and at every time. Otherwise all processes wait for terminals at once, and the cores are idle. The contracts
@@ -86,6 +89,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.refused)
         if item.get_closest_marker("deep") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(1800))
+    leave_out(config, items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say of how many tests this was a sample."""
+    if words := summary(config):
+        terminalreporter.write_line(words)
 
 
 @pytest.hookimpl(tryfirst=True)

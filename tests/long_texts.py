@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 
+
+@cache
 def prose(size: int, word: str = "word") -> str:
     """Return a text of so many characters, made of numbered words."""
     words: list[str] = []

@@ -7,7 +7,8 @@ Two rules follow.
 
 1. A test that came to a loop with assertions, and to none of them in all its examples, fails.
 2. An assertion (below an `if`, in an `except`, in a function) that no case of the module came to fails the module. It
-   is judged only where all cases ran and passed: not with `-k`, beside a skipped case, or of a matrix that is sampled.
+   is judged only where all cases ran and passed: not with `-k`, beside a skipped case, or of a function that is sampled
+   (`samples.py`, `tiers.py`). The deep tier samples none.
 
 `all(… for … in …)`, `not any(…)` and `[… for … if …] == []` are loops, too: their sources must not be empty.
 
@@ -34,6 +35,7 @@ from zlib import crc32
 import pytest
 from _pytest.assertion import rewrite
 
+from samples import LEFT_OUT
 from tiers import DEEP, SEED, USUAL_SEED
 
 RAN, POINTS = "@ran", "@points"
@@ -318,6 +320,8 @@ class RanAssertions:
         self._modules: dict[str, _Module] = {}
         self._functions: dict[str, tuple[_Module, str]] = {}
         self._left_out: set[str] = set()
+        self._sampled: set[tuple[str, str]] = set()
+        """The files and functions that cases were left out of by their tier."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Count the cases of each function, if whole modules run."""
@@ -333,9 +337,17 @@ class RanAssertions:
                 if not DEEP and (_is_sampled(item) or _is_left_to_chance(item)):
                     module.sampled.add(function)
                 self._functions[item.nodeid] = module, function
+        for path, function in self._sampled:
+            if path in self._modules:
+                self._modules[path].cases[function] += 0
+                self._modules[path].sampled.add(function)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        self._left_out.update(_file(item) for item in items)
+        for item in items:
+            if item.stash.get(LEFT_OUT, False):
+                self._sampled.add((_file(item), _function(item)))
+            else:
+                self._left_out.add(_file(item))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:

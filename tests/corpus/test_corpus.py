@@ -32,6 +32,8 @@ class Case(TypedDict):
 
 HERE = Path(__file__).parent
 
+pytestmark = pytest.mark.whole  # what has failed before, and cheap
+
 # What a file calls its fault, and the rules that tell of it. None: not a fault of the conversation.
 RULES: dict[str, tuple[str, ...] | None] = {
     "A_CONSECUTIVE_USER": ("consecutive-roles",),

@@ -14,6 +14,8 @@ from holdfast.system.secret_files import CREDENTIALS_AT_HOME, holds_secrets, per
 from holdfast.tools.workspace.command_files import disk_surroundings
 from skips import needs
 
+pytestmark = pytest.mark.whole  # each is a place of secrets, and cheap
+
 SECRETS = """
 .env .env.local .ENV.production ..env prod.env docker/db.env key.pem a/server.key AuthKey_X.p8 id_rsa id_ed25519
 deploy_key .envrc .envrc.local

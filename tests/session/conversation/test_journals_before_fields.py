@@ -20,6 +20,8 @@ from holdfast.session.conversation.fold import Fold
 from holdfast.session.journal.entries import ApprovalAnswered, Compacted, Entry, decode, encode
 from holdfast.session.request.exported_body import Body, anthropic, openai_chat, settled_conversation
 
+pytestmark = pytest.mark.whole  # each is a session of a user, and cheap
+
 LINES = Path(__file__).with_name("folds_before_fields.jsonl").read_bytes().splitlines()
 
 

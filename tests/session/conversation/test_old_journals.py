@@ -18,6 +18,8 @@ import pytest
 from holdfast.session.journal.entries import Entry, decode
 from holdfast.session.request.exported_body import Body, anthropic, openai_chat, settled_conversation
 
+pytestmark = pytest.mark.whole  # each is a session of a user, and cheap
+
 LINES = Path(__file__).with_name("folds_before_names.jsonl").read_bytes().splitlines()
 WRITERS: dict[str, Callable[[Sequence[Entry]], Body]] = {
     "openai-chat": lambda entries: openai_chat(settled_conversation(entries)),

@@ -35,6 +35,7 @@ def test_the_list_of_attacks_is_long_and_has_no_line_twice() -> None:
     assert len(set(ATTACKS)) == len(ATTACKS) > 200
 
 
+@pytest.mark.whole  # each is an attack, and cheap
 @pytest.mark.parametrize(("pattern", "words"), ATTACKS)
 def test_no_attack_is_let_through(pattern: str, words: str) -> None:
     plan = runs(ran(pattern, words))

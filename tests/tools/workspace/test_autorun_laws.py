@@ -61,6 +61,7 @@ requirements.txt .nvmrc gradle/libs.versions.toml pages/[id].tsx justfile noxfil
 SOURCE = _SOURCE.split()
 
 
+@pytest.mark.whole  # each is an attack, and cheap
 @pytest.mark.parametrize("path", ATTACKS)
 def test_what_others_run_is_asked_about(path: str, tmp_path: Path) -> None:
     assert runs_by_itself(path)
