@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _COPIES = 3
 
-_REMOVING = 0.2  # seconds that another process may take to remove an empty folder
+_REMOVING = 3.0  # seconds that others may take to remove an empty folder, which they may find again and again
 
 
 class SqliteStore:
