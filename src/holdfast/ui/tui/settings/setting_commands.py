@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
@@ -50,11 +51,13 @@ def _effort(target: CommandTarget, rest: str) -> None:
     choices = [
         Choice(DEFAULT_EFFORT, DEFAULT_EFFORT, "in use" if now is None else "the provider decides", now=now is None)
     ]
-    for effort in EFFORTS:
-        note = "in use" if effort == now else controller.effort_note(effort)
-        choices.append(Choice(effort, effort, note, now=effort == now))
+    notes = {effort: controller.effort_note(effort) for effort in EFFORTS}
+    shared = [note for note, count in Counter(notes.values()).items() if note and count > 1]  # said once, above
+    for effort, note in notes.items():
+        detail = "in use" if effort == now else "" if note in shared else note
+        choices.append(Choice(effort, effort, detail, now=effort == now))
     target.dialogs.pick(
-        "Effort: how much the model reasons",
+        "\n".join(("Effort: how much the model reasons", *shared)),
         choices,
         lambda chosen: choose(target, "effort", chosen, "session"),
         keep=(_KEEPS, lambda chosen: pick_scope(target, "effort", "" if chosen == DEFAULT_EFFORT else chosen)),
