@@ -32,6 +32,7 @@ from holdfast.history.rules.profile import (
     unknown_kinds,
     unknown_to_any,
 )
+from holdfast.history.shape import GEMINI_FILE
 
 _OF_THE_FORMAT = "field-mistyped"
 """The rule that every provider enforces: the format itself does not allow such fields."""
@@ -393,12 +394,13 @@ def find_profile(name: str | Profile, format: str, *, default: str = "any") -> P
     return PROFILES[name]
 
 
-_UNSIGNED_GEMINI = re.compile(r"gemini-[12](?:\D|$)")
+_BEFORE_GEMINI_3 = re.compile(r"gemini-[12](?:\D|$)")
 
 
-def without_rules_of_others(profile: Profile, model: str | None) -> Profile:
-    """Return the profile without rules that this model is known not to have: before Gemini 3, calls are unsigned."""
-    if model is None or "signature-required" not in profile.rules or not _UNSIGNED_GEMINI.search(model):
+def profile_of_model(profile: Profile, model: str | None) -> Profile:
+    """Return the profile as this model has it: before Gemini 3, calls are unsigned, and results have no files."""
+    if model is None or "signature-required" not in profile.rules or not _BEFORE_GEMINI_3.search(model):
         return profile
     rules = {name: evidence for name, evidence in profile.rules.items() if name != "signature-required"}
-    return msgspec.structs.replace(profile, rules=MappingProxyType(rules))
+    unknown = {**profile.unknown, "gemini": profile.unknown.get("gemini", frozenset()) | {GEMINI_FILE}}
+    return msgspec.structs.replace(profile, rules=MappingProxyType(rules), unknown=MappingProxyType(unknown))
