@@ -494,14 +494,16 @@ FILES = {
 
 @pytest.mark.parametrize(("field", "part"), FILES.values(), ids=FILES)
 def test_a_file_in_a_result_moves_to_the_user_for_a_gemini_before_3(field: str, part: Json) -> None:
-    call = {"functionCall": {"name": "shot", "args": {}}, "thoughtSignature": "QUJD"}
-    answer = {field: {"name": "shot", "response": {"output": WORDS}, "parts": [part, part]}}
-    contents = [
+    no_arguments: Json = {}
+    call: Json = {"functionCall": {"name": "shot", "args": no_arguments}, "thoughtSignature": "QUJD"}
+    answer: Json = {field: {"name": "shot", "response": {"output": WORDS}, "parts": [part, part]}}
+    contents: list[Json] = [
         {"role": "user", "parts": [{"text": "go"}]},
         {"role": "model", "parts": [call]},
         {"role": "user", "parts": [answer]},
     ]
-    assert check({"model": "gemini-3-flash", "contents": contents}, format="gemini") == []
+    new: Json = {"model": "gemini-3-flash", "contents": contents}
+    assert check(new, format="gemini") == []
     old: Json = {"model": "gemini-2.5-flash", "contents": contents}
     assert [found.rule for found in check(old, format="gemini")] == ["foreign-content"]
     repaired = repair(old, format="gemini")

@@ -80,7 +80,7 @@ async def test_an_answer_is_the_same_however_its_body_is_arranged(
 ) -> None:
     body = arrange(MESSAGES[wire])
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
-    got = await events_of(answer(Body(pieces), **{"content-type": kind}), name=MODELS[wire])
+    got = await events_of(answer(Body(pieces), content_type=kind), name=MODELS[wire])
     assert text_of(got) == TEXT
     assert isinstance(got[-1], StreamFinished)
 
@@ -97,7 +97,7 @@ async def test_an_event_that_is_cut_is_not_read(wire: str) -> None:
     cut = events(MESSAGES[wire]).removesuffix(b"\n\n")[:-1]
     got: list[StreamEvent] = []
     with suppress(ProviderFailed):
-        got = await events_of(answer(Body([cut]), **{"content-type": EVENTS}), name=MODELS[wire])
+        got = await events_of(answer(Body([cut]), content_type=EVENTS), name=MODELS[wire])
     finished = any(isinstance(each, StreamFinished) for each in got)
     assert finished == (wire == "anthropic"), "only Anthropic's last message says nothing more"
 
@@ -120,14 +120,14 @@ async def test_what_is_no_answer_is_said_in_its_own_words(
 ) -> None:
     raw, named = (b"data: " + body + b"\n\n", EVENTS) if kind == "event" else (body, DOCUMENT)
     with pytest.raises(ProviderFailed) as caught:
-        await events_of(answer(Body([raw]), **{"content-type": named}), name=MODELS[wire])
+        await events_of(answer(Body([raw]), content_type=named), name=MODELS[wire])
     assert words in str(caught.value)
     assert caught.value.fault == fault
 
 
 async def test_the_error_of_a_choice_is_the_reason() -> None:
     choice = {"delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Upstream died."}}
-    failed = await failure(answer(Body([events([{"choices": [choice]}])]), **{"content-type": EVENTS}))
+    failed = await failure(answer(Body([events([{"choices": [choice]}])]), content_type=EVENTS))
     assert "Upstream died." in str(failed)
     assert failed.fault == "overloaded"
 
@@ -192,7 +192,7 @@ ODD_CALLS: dict[str, tuple[str, list[Json]]] = {
 
 @pytest.mark.parametrize(("wire", "messages"), ODD_CALLS.values(), ids=ODD_CALLS)
 async def test_a_call_in_an_odd_form_is_read(wire: str, messages: list[Json]) -> None:
-    got = await events_of(answer(Body([events(messages)]), **{"content-type": EVENTS}), name=MODELS[wire])
+    got = await events_of(answer(Body([events(messages)]), content_type=EVENTS), name=MODELS[wire])
     finished = got[-1]
     assert isinstance(finished, StreamFinished)
     calls = [part for part in finished.parts if isinstance(part, CallPart)]
@@ -201,6 +201,6 @@ async def test_a_call_in_an_odd_form_is_read(wire: str, messages: list[Json]) ->
 
 async def test_a_message_that_stops_without_a_reason_is_complete_if_it_says_something() -> None:
     messages = [each for each in MESSAGES["anthropic"] if each["type"] != "message_delta"]
-    got = await events_of(answer(Body([events(messages)]), **{"content-type": EVENTS}), name=MODELS["anthropic"])
+    got = await events_of(answer(Body([events(messages)]), content_type=EVENTS), name=MODELS["anthropic"])
     assert isinstance(got[-1], StreamFinished)
     assert got[-1].finish == "stop"
