@@ -23,6 +23,7 @@ from holdfast.history.formats.format import is_object
 from holdfast.providers.error_mapping import as_sentence, find_row, row_fault, stream_failure, unnamed
 from holdfast.providers.error_words import is_web_page, page_title
 from holdfast.providers.protocols.protocol import Delta, ResponseReader
+from holdfast.typed_data import decode_json
 
 LONGEST_EVENT = 8 * 1024 * 1024
 """Bytes of one event, or of a response that is not streamed; enough for a file in one call's arguments."""
@@ -203,7 +204,7 @@ def _messages_of(body: bytes) -> list[bytes] | None:
     """
     if body.startswith(b"["):
         try:
-            values = msgspec.json.decode(body, type=list[msgspec.Raw])
+            values = decode_json(body, list[msgspec.Raw])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         found = [bytes(each) for each in values]
