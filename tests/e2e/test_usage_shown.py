@@ -31,7 +31,7 @@ def test_where_the_tokens_go(one_world: World) -> None:
         terminal.line("/status")
         terminal.wait_text(r"usage +[\d.]+k? in, [\d.]+k? out · context [\d.]+k")
         terminal.wait_text(r"MCP servers +none")
-        terminal.wait_text(r"journal +\S+/sessions/")
+        terminal.wait_text(r"journal\s+\S+/sessions/")
         terminal.wait_text(r"debug log +off \(begin with --debug\)")
         terminal.wait_text("Esc to close")
         terminal.send(Key.ESC)
