@@ -86,7 +86,7 @@ def test_a_command_that_fails_leaves_the_composer_empty_and_can_be_recalled(one_
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text(READY)
         terminal.send(keys)
-        terminal.wait_text(r"Unknown command|takes no arguments")
+        terminal.wait_text(r"No command|takes no arguments")
         terminal.wait_text(READY)
         terminal.send(Key.UP)
         terminal.wait_text(f"▌ {keys.strip()}")

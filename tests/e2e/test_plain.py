@@ -86,7 +86,7 @@ def test_a_session(one_world: World, how: str) -> None:
         terminal.send(Key.CTRL_C)
         terminal.wait_text("Turn ended: you stopped the turn")
         terminal.type("/nonsense")
-        terminal.wait_text("Unknown command '/nonsense' in plain mode")
+        terminal.wait_text("No command /nonsense in plain mode")
         terminal.send(Key.CTRL_D)
         assert terminal.wait() == 0
         assert "To continue: holdfast --plain -r" in terminal.text()

@@ -13,7 +13,7 @@ def test_the_last_session_is_offered(one_world: World) -> None:
     one_world.script([Say("A first answer.")])
     with screen(one_world, "-m", one_world.model) as terminal:
         terminal.wait_text(rf"{one_world.model}\n")
-        terminal.wait_text("No AGENTS.md here")
+        terminal.wait_text("ask for an AGENTS.md")
         terminal.wait_text("Not a git repository")
         assert "Last here" not in terminal.text()
         terminal.line("name the parser")

@@ -483,3 +483,33 @@ def test_an_image_that_a_tool_of_openai_made_goes_to_the_user_of_another_server(
     blind = repair(messages, format="openai-responses", profile="openai-compatible", text_only=True)
     assert blind.remaining == ()
     assert "input_image" not in json.dumps(blind.messages)
+
+
+FILES = {
+    "camel": ("functionResponse", {"inlineData": {"mimeType": "image/png", "data": PNG}}),
+    "snake": ("function_response", {"inline_data": {"mime_type": "image/png", "data": PNG}}),
+    "an address": ("functionResponse", {"fileData": {"fileUri": "https://example.org/a.pdf"}}),
+}
+
+
+@pytest.mark.parametrize(("field", "part"), FILES.values(), ids=FILES)
+def test_a_file_in_a_result_moves_to_the_user_for_a_gemini_before_3(field: str, part: Json) -> None:
+    no_arguments: Json = {}
+    call: Json = {"functionCall": {"name": "shot", "args": no_arguments}, "thoughtSignature": "QUJD"}
+    answer: Json = {field: {"name": "shot", "response": {"output": WORDS}, "parts": [part, part]}}
+    contents: list[Json] = [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [answer]},
+    ]
+    new: Json = {"model": "gemini-3-flash", "contents": contents}
+    assert check(new, format="gemini") == []
+    old: Json = {"model": "gemini-2.5-flash", "contents": contents}
+    assert [found.rule for found in check(old, format="gemini")] == ["foreign-content"]
+    repaired = repair(old, format="gemini")
+    assert check(repaired.document, format="gemini") == []
+    assert [type(each).__name__ for each in repaired.edits] == ["MoveContent"]
+    kept = as_object(as_array(as_object(as_array(as_object(repaired.document)["contents"])[2])["parts"])[0])[field]
+    assert "parts" not in as_object(kept)
+    assert as_object(as_object(kept)["response"])["output"] == WORDS
+    assert as_array(as_object(as_array(as_object(repaired.document)["contents"])[2])["parts"])[-2:] == [part, part]

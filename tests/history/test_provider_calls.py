@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from holdfast.history import Repair, check, repair
 from holdfast.history.formats.format import Json, as_array, as_object
 from laws import law
+from pdf_documents import paper
 
 USER: Json = {"role": "user", "content": "x"}
 DONE: Json = {"type": "text", "text": "done"}
@@ -223,3 +225,37 @@ def test_no_text_of_the_user_is_lost_and_the_program_stays_whole(*, said: list[s
         assert (f"word{at}." in written) is (what == "text")
     if ends:
         assert EXECUTE in as_array(as_object(done.messages[1])["content"])
+
+
+def fetched(data: str) -> list[Json]:
+    """Return a conversation in which Anthropic fetched a PDF."""
+    file: Json = {"type": "base64", "media_type": "application/pdf", "data": data}
+    page: Json = {"type": "web_fetch_result", "url": "https://e.org/a.pdf", "retrieved_at": None}
+    document: Json = {"type": "document", "source": file, "title": "A"}
+    call: Json = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_fetch", "input": {"url": "x"}}
+    found: Json = {
+        "type": "web_fetch_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": {**page, "content": document},
+    }
+    return [USER, assistant(call, found, DONE), user(HURRY)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "rule"),
+    [
+        (b"<html>no</html>", "pdf-unreadable"),
+        (paper(3, trailer=b"/Encrypt 9 0 R "), "pdf-unreadable"),
+        (paper(700), "pdf-too-large"),
+    ],
+)
+def test_a_fetched_pdf_is_looked_at_and_its_call_keeps_a_result(raw: bytes, rule: str) -> None:
+    bad = fetched(base64.b64encode(raw).decode())
+    assert rule in [found for found, _ in rules(bad)]
+    done = repaired(*bad)
+    assert kinds(done.messages[1]) == ["server_tool_use", "web_fetch_tool_result", "text"]
+    kept = as_object(as_object(as_object(as_array(as_object(done.messages[1])["content"])[1])["content"])["content"])
+    assert as_object(kept["source"])["type"] == "text"
+    assert "left out" in str(as_object(kept["source"])["data"])
+    assert kept["title"] == "A"
+    assert rules(fetched(base64.b64encode(paper(3)).decode())) == []

@@ -19,7 +19,7 @@ from holdfast.history.formats.format import Format, RequestFacts, as_array, as_o
 from holdfast.history.formats.sent_messages import SplitFormat, Unit, document_path, document_place
 from holdfast.history.formats.strings import invalid_strings
 from holdfast.history.pairing import pair
-from holdfast.history.profiles import find_profile, without_rules_of_others
+from holdfast.history.profiles import find_profile, profile_of_model
 from holdfast.history.repair import edits_for
 from holdfast.history.repair_result import Repair
 from holdfast.history.request import Request, checked_request, with_request
@@ -187,7 +187,7 @@ class JudgedDocument:
             facts = msgspec.structs.replace(facts, thinking=self.form.request_facts({"model": model}).thinking)
         self._request = request
         self.facts = with_request(facts, request, makers=self.profile.makers)
-        self.profile = without_rules_of_others(self.profile, self.facts.model)
+        self.profile = profile_of_model(self.profile, self.facts.model)
         self.known = self.profile.known_fields(form, thinking=self.facts.thinking is True)
         self._limits = self.profile.limits_to_check(hearsay=hearsay)
         other_fields = {key: value for key, value in body.items() if key != self.key}

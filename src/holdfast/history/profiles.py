@@ -32,6 +32,7 @@ from holdfast.history.rules.profile import (
     unknown_kinds,
     unknown_to_any,
 )
+from holdfast.history.shape import GEMINI_FILE
 
 _OF_THE_FORMAT = "field-mistyped"
 """The rule that every provider enforces: the format itself does not allow such fields."""
@@ -393,9 +394,10 @@ def find_profile(name: str | Profile, format: str, *, default: str = "any") -> P
     return PROFILES[name]
 
 
+_BEFORE_GEMINI_3 = re.compile(r"gemini-[12](?:\D|$)")
 _RULES_OF_LATER_MODELS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        "signature-required": re.compile(r"gemini-[12](?:\D|$)"),  # calls are signed from Gemini 3 on
+        "signature-required": _BEFORE_GEMINI_3,  # calls are signed from Gemini 3 on
         "last-not-user": re.compile(  # prefill is refused from Claude 4.6 on
             r"claude-(?:instant|v?[123](?:\D|$)|(?:opus|sonnet|haiku)-4(?:-[0-5](?:\D|$)|-20\d{6}|@|$))"
         ),
@@ -404,12 +406,15 @@ _RULES_OF_LATER_MODELS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 """Rules that came with a later model, with the names of those that do not have them."""
 
 
-def without_rules_of_others(profile: Profile, model: str | None) -> Profile:
-    """Return the profile without rules that this model is known not to have."""
+def profile_of_model(profile: Profile, model: str | None) -> Profile:
+    """Return the profile as this model has it: without rules of later models. Before Gemini 3, results have no files."""
     if model is None:
         return profile
     free = {rule for rule, earlier in _RULES_OF_LATER_MODELS.items() if rule in profile.rules and earlier.search(model)}
     if not free:
         return profile
     rules = {name: evidence for name, evidence in profile.rules.items() if name not in free}
-    return msgspec.structs.replace(profile, rules=MappingProxyType(rules))
+    unknown = dict(profile.unknown)
+    if _BEFORE_GEMINI_3.search(model):
+        unknown["gemini"] = profile.unknown.get("gemini", frozenset()) | {GEMINI_FILE}
+    return msgspec.structs.replace(profile, rules=MappingProxyType(rules), unknown=MappingProxyType(unknown))

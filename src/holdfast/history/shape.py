@@ -223,7 +223,10 @@ NO_USER = "(No message of the user is recorded here.)"
 NO_RESPONSE = "(No response is recorded here.)"
 """Placeholders for messages that a provider requires."""
 
-PICTURES_IN_RESULTS = frozenset({"tool/image_url", "tool/bare-image", "tool/file"})
+GEMINI_FILE = "tool/functionResponse.parts"
+"""The name of the images and files in a result of Gemini's, which its models take since Gemini 3."""
+
+PICTURES_IN_RESULTS = frozenset({"tool/image_url", "tool/bare-image", "tool/file", GEMINI_FILE})
 """The names of images and files in results, which may go to a user's message."""
 
 GENERATED = "An image that a provider's own tool made"

@@ -216,7 +216,7 @@ async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: 
         answer = await said_by(added, agent, session, typed.rest)
         return SlashReply(lines=answer.lines, command=answer.command)
     if command is None:
-        raise UsageError(f"Unknown command {'/' + typed.name!r} in {rules.place}. See /help.")
+        raise UsageError(f"No command /{literal(typed.name)} in {rules.place}. See /help.")
     reply = command.run(now, typed.rest)
     if reply.late is None:
         return reply

@@ -233,19 +233,48 @@ def explanation_of(payload: object) -> str:
     """Return the provider's explanation, "" if there is none. Of a web page it is the title."""
     error = _error_object(payload)
     if error is None:
-        text = str(payload).strip() if payload else ""
+        text = _in_words(payload)
         if not text.startswith("<"):
             return text
         from holdfast.providers.error_words import is_web_page, page_title
 
         return page_title(text) if is_web_page(text) else text
-    explanation = str(error.get("error") or error.get("message") or error.get("detail") or error).strip()
-    if not error:
-        return ""
+    explanation = _in_words(error)
     if (quoted := _quoted_error(error)) is not None and (inner := explanation_of(quoted)):
         by = _text_at(error, "metadata", "provider_name")
         return inner if inner in explanation else f"{explanation.rstrip('.')}{f' ({by})' if by else ''}: {inner}"
     return explanation
+
+
+_TEXT_FIELDS = ("error", "message", "detail", "msg", "errors", "title", "reason")
+"""Fields in which servers explain an error, the best one first."""
+
+_MOST_WORDS = 8
+"""Explanations of one list to keep."""
+
+
+def _in_words(value: object, depth: int = 4) -> str:
+    """Return what a value of an error says: a text, the texts in it, or what is left of it as JSON."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, list) and depth:
+        listed: list[object] = value[:_MOST_WORDS]  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+        return "; ".join(text for each in listed if (text := _in_words(each, depth - 1)))
+    if isinstance(value, dict) and depth:
+        fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+        texts = (_in_words(fields.get(name), depth - 1) for name in _TEXT_FIELDS)
+        if text := next((each for each in texts if each), ""):
+            return f"{place}: {text}" if (place := _place(fields.get("loc"))) else text
+        value = {name: each for name, each in fields.items() if each not in (None, "", [], {})}
+    return msgspec.json.encode(value).decode() if value else ""
+
+
+def _place(loc: object) -> str:
+    """Return the place in the request that FastAPI names as a list, "" if it names none."""
+    if not isinstance(loc, list):
+        return ""
+    steps: list[object] = loc  # pyright: ignore[reportUnknownVariableType] - JSON from outside
+    return ".".join(str(each) for each in steps if isinstance(each, str | int))
 
 
 def _quoted_error(error: dict[str, object]) -> object:

@@ -23,6 +23,7 @@ from holdfast.history.formats.format import is_object
 from holdfast.providers.error_mapping import as_sentence, find_row, row_fault, stream_failure, unnamed
 from holdfast.providers.error_words import is_web_page, page_title
 from holdfast.providers.protocols.protocol import Delta, ResponseReader
+from holdfast.typed_data import decode_json
 
 LONGEST_EVENT = 8 * 1024 * 1024
 """Bytes of one event, or of a response that is not streamed; enough for a file in one call's arguments."""
@@ -71,6 +72,17 @@ class EventSplitter:
         if self._size + len(self._line) > LONGEST_EVENT:
             raise EventTooLong
 
+    def rest(self) -> tuple[str, bytes] | None:
+        """Return the event that the end of the body left without its blank line, None if it may be cut.
+
+        Servers close the connection after the last line. An event that is whole JSON was not cut.
+        """
+        if self._line:
+            self._read_line(bytes(self._line))
+            self._line = bytearray()
+        event = self._end_event()
+        return event if event is not None and (_are_messages([event[1]]) or _lines_of(event[1])) else None
+
     def _read_line(self, line: bytes) -> None:
         self._size += len(line)
         if self._size > LONGEST_EVENT:
@@ -89,6 +101,52 @@ class EventSplitter:
         name, data = self._name, self._data
         self._name, self._data, self._size = "", [], 0
         return (name, b"\n".join(data)) if data else None
+
+
+# --- what the data of an event is ---
+
+_DONE = b"[DONE]"
+_ALIVE = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
+"""Names of events that only say that the connection lives."""
+
+
+def deltas_in(model: str, name: str, data: bytes, reader: ResponseReader) -> Iterable[Delta]:
+    """Read the messages of the protocol that an event holds. Raise `ProviderFailed` for a text in their place."""
+    return (delta for message in _messages_in(model, name, data) for delta in reader.event(name, message))
+
+
+def _messages_in(model: str, name: str, data: bytes) -> Iterable[bytes]:
+    """Return the messages of an event: none if it is blank, several if a server left out the blank lines."""
+    data = data.strip()
+    if not data or (name.casefold() in _ALIVE and not data.startswith(b"{")):
+        return ()
+    if data.startswith(b"{"):
+        return _lines_of(data) or (data,)
+    if data.startswith(_DONE):
+        return (data,)
+    if name == "error":
+        raise stream_failure(model, data.decode("utf-8", "replace"))
+    raise text_failure(model, data[:LONGEST_BODY_TEXT])
+
+
+def _lines_of(data: bytes) -> list[bytes]:
+    """Return the lines of the data if each is a message, none if it is one message in several lines."""
+    lines = data.split(b"\n") if b"\n" in data else []
+    return lines if _are_messages(lines) else []
+
+
+def _are_messages(lines: list[bytes]) -> bool:
+    return all(line == _DONE or is_object(_decoded(line)) for line in lines)
+
+
+def is_stream(begun: bytes) -> bool:
+    """Return whether a body that begins so is a stream of events, whatever its content type says."""
+    return begun.removeprefix(_MARK).lstrip().startswith(_BEGINNINGS)
+
+
+_BEGINNINGS = (b"data:", b"event:", b"id:", b"retry:", b":")
+LONGEST_BEGINNING = len(_MARK) + max(map(len, _BEGINNINGS))
+"""Bytes of a body by which a stream is recognized."""
 
 
 # --- plain body ---
@@ -113,17 +171,68 @@ def events_of_plain(model: str, body: bytes, reader: ResponseReader) -> Iterable
     body = body.strip()
     if not any(line.partition(b":")[0] not in _FIELDS for line in body.splitlines() if line.strip()):
         return ()
+    return deltas_of(model, body, reader)
+
+
+def deltas_of(model: str, body: bytes, reader: ResponseReader) -> Iterable[Delta]:
+    """Return the events of a whole answer: a document, or all messages of a stream as lines or as one list.
+
+    Raise `ProviderFailed` for anything else.
+    """
+    body = body.strip()
+    messages = _messages_of(body)
+    if messages is not None:
+        return [delta for message in messages for delta in reader.event("", message)]
     if _is_answer(body):
         return reader.document(body)
     raise text_failure(model, body[:LONGEST_BODY_TEXT])
 
 
+def document_deltas(model: str, body: bytes, reader: ResponseReader) -> Iterable[Delta]:
+    """Return the events of the document that was asked for. Raise `ProviderFailed` for anything else."""
+    body = body.removeprefix(_MARK).strip()
+    if body.startswith(b"[") or _messages_of(body) is not None:
+        return deltas_of(model, body, reader)
+    expect_json(model, body)
+    return reader.document(body)
+
+
+def _messages_of(body: bytes) -> list[bytes] | None:
+    """Return the messages of a body that has them line by line, or as a list, as Gemini sends it; None if it has not.
+
+    An error is none of them.
+    """
+    if body.startswith(b"["):
+        try:
+            values = decode_json(body, list[msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        found = [bytes(each) for each in values]
+    else:
+        found = [line for line in body.splitlines() if line.strip()]
+    several = len(found) > 1 or (found and body.startswith(b"["))
+    return found if several and all(map(_is_message, found)) else None
+
+
+def _is_message(data: bytes) -> bool:
+    value = _decoded(data)
+    return is_object(value) and bool(value.keys() & _OF_MESSAGES) and not value.get("error")
+
+
+def _decoded(data: bytes) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+_OF_MESSAGES = frozenset({"choices", "candidates", "type", "usageMetadata"})
+"""Fields that the messages of a stream have, in one protocol or another."""
+
+
 def _is_answer(body: bytes) -> bool:
     """Return whether the body is an object that is not only an error."""
-    try:
-        value: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
+    value = _decoded(body)
     return is_object(value) and bool(value.keys() & {"choices", "content", "output", "candidates"})
 
 

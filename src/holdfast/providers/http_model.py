@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
+from http import HTTPStatus
 from typing import TypeVar
 
 import httpx2
@@ -81,6 +82,8 @@ T = TypeVar("T")
 LONGEST_ERROR = 64 * 1024
 """Bytes of an error's body to read."""
 
+_WITHOUT_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT})
+
 _MOST_LAST_BYTES = 256 * 1024
 """Bytes to read after the closing event of a response."""
 
@@ -136,8 +139,8 @@ class HttpModel:
             await self._translate_errors(self._expect_readable(response))
             self._alive(None)
             kind = response.headers.get("content-type", "").lower()
-            streaming = not non_streaming and not kind.startswith("application/json")
-            events = self._events(response, reader) if streaming else self._document(response, reader)
+            is_document = non_streaming or kind.startswith("application/json")
+            events = self._answer(response, reader, is_document=is_document)
             async with aclosing(events), aclosing(self._read(events)) as reading:
                 yield reading
         finally:
@@ -191,10 +194,10 @@ class HttpModel:
 
     async def _expect_readable(self, response: httpx2.Response) -> None:
         """Raise `ProviderFailed` unless the response has a body to read."""
-        if response.is_redirect:
+        if response.is_redirect and response.headers.get("location"):
             raise redirect_failure(self.name, response)
         encodings = content_encodings(response)
-        if response.is_error:
+        if not response.is_success or response.status_code in _WITHOUT_CONTENT:
             body = b"" if encodings else await self._error_body(response)
             failed = http_failure(self.name, response.status_code, response.headers, body)
             if failed.fault == "too_long" and (window := window_in_refusal(body)):
@@ -213,29 +216,49 @@ class HttpModel:
                     break
         return bytes(body)
 
-    async def _document(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
+    async def _answer(
+        self, response: httpx2.Response, reader: ResponseReader, *, is_document: bool
+    ) -> AsyncGenerator[StreamEvent]:
+        """Yield the deltas of the answer, and `StreamFinished`; `is_document` if no stream was announced.
+
+        What comes decides: gateways send streams as JSON, and some send them whatever was asked for.
+        """
+        body = aiter(response.aiter_bytes())
+        begun = bytearray()
+        while is_document and len(begun.lstrip()) < event_stream.LONGEST_BEGINNING:
+            if (chunk := await anext(body, None)) is None:
+                break
+            begun += chunk
+            if len(begun) > event_stream.LONGEST_EVENT:
+                raise _too_long("response")
+        is_document = is_document and not event_stream.is_stream(bytes(begun))
+        reading = self._document(body, begun, reader) if is_document else self._events(body, bytes(begun), reader)
+        async with aclosing(reading) as events:
+            async for event in events:
+                yield event
+
+    async def _document(
+        self, rest: AsyncIterator[bytes], body: bytearray, reader: ResponseReader
+    ) -> AsyncGenerator[StreamEvent]:
+        async for chunk in rest:
             body += chunk
             if len(body) > event_stream.LONGEST_EVENT:
                 raise _too_long("response")
-        if not body.startswith(b"{"):
-            from holdfast.providers.event_stream import expect_json
-
-            expect_json(self.name, bytes(body))
-        for event in reader.document(bytes(body)):
+        for event in event_stream.document_deltas(self.name, bytes(body), reader):
             yield event
         if reader.complete:
             yield reader.finished()
 
-    async def _events(self, response: httpx2.Response, reader: ResponseReader) -> AsyncGenerator[StreamEvent]:
+    async def _events(
+        self, body: AsyncIterator[bytes], begun_with: bytes, reader: ResponseReader
+    ) -> AsyncGenerator[StreamEvent]:
         """Yield the deltas of the stream, and `StreamFinished` once the stream has ended."""
         splitter, size = event_stream.EventSplitter(), WireSize()
         plain: bytearray | None = bytearray()  # the body as long as it has no event
         begun, share = False, None
-        body = aiter(response.aiter_bytes())
         silent_at: float | None = None
-        while not reader.closed and (chunk := await self._next(body, silent_at)) is not None:
+        chunk: bytes | None = begun_with or None
+        while not reader.closed and (chunk := chunk or await self._next(body, silent_at)) is not None:
             has_event = False
             size.add_bytes(len(chunk))
             if plain is not None:
@@ -249,26 +272,33 @@ class HttpModel:
                     size.add_event()
                     if not begun and (read := share_read(data)) is not None:
                         share = read
-                    for event in reader.event(name, data):
+                    for event in event_stream.deltas_in(self.name, name, data, reader):
                         begun = True
                         yield event
                     if reader.closed:
                         break
             except event_stream.EventTooLong:
                 raise _too_long("event") from None
+            chunk = None
             if not begun:
                 self._alive(share)
             if has_event and self._protocol.open_ended and reader.complete:  # a keep-alive is no event
                 silent_at = asyncio.get_running_loop().time() + LAST_EVENT
-        if plain:
-            from holdfast.providers.event_stream import events_of_plain
-
-            for event in events_of_plain(self.name, bytes(plain), reader):
-                yield event
+        for event in self._last_events(splitter, bytes(plain or b""), reader):
+            yield event
         if reader.complete:
             yield reader.finished()
         if reader.closed:
             await _drain(body)
+
+    def _last_events(
+        self, splitter: event_stream.EventSplitter, plain: bytes, reader: ResponseReader
+    ) -> Iterable[StreamEvent]:
+        """Return what the end of the body completes; `plain` is the body if it had no event."""
+        last = None if reader.closed else splitter.rest()
+        if last is not None:
+            return event_stream.deltas_in(self.name, *last, reader)
+        return event_stream.events_of_plain(self.name, plain, reader) if plain else ()
 
     async def _next(self, body: AsyncIterator[bytes], silent_at: float | None) -> bytes | None:
         """Return the next chunk, None at the end. After an open-ended protocol's finish reason, silence ends it."""

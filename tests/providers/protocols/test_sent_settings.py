@@ -150,7 +150,7 @@ def test_other_settings_have_the_names_of_each_protocol() -> None:
             "home:other",
             {"effort": "low"},
             (
-                "Whether home:other reasons is not known: no effort is sent. If it does, set `reasoning` in "
+                "holdfast does not know whether home:other reasons: no effort is sent. To send one, set `reasoning` in "
                 '[models."home:other"].'
             ),
         ),

@@ -64,7 +64,7 @@ def test_what_cannot_be_done_is_said() -> None:
 
 def test_the_command_of_a_plug_in_is_the_hosts_and_hinted_at_and_offered() -> None:
     assert read("/hours Friday", "hours") is None
-    with pytest.raises(UsageError, match=r"Unknown command '/hour'\. Did you mean /hours\?"):
+    with pytest.raises(UsageError, match=r"No command /hour\. Did you mean /hours\?"):
         read("/hour", "hours")
     assert [each.shown for each in matching_commands("/hou", lambda: [HOURS])] == ["/hours"]
     assert "when the shop is open" in "".join(shown_text(page) for page in help_pages(defaultdict(str), [HOURS]))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.history.draft_messages import DraftMessage, DraftPart
-from holdfast.history.formats.content import BLANK, FOREIGN_BLOCKS, note_block, quote_result, raw_at
+from holdfast.history.formats.content import BLANK, FOREIGN_BLOCKS, MOVED, note_block, quote_result, raw_at
 from holdfast.history.formats.format import (
     Json,
     RequestFacts,
@@ -37,7 +37,19 @@ from holdfast.history.formats.other_wire_results import (
 )
 from holdfast.history.media import pdf
 from holdfast.history.media.images import STANDARD, inspect_base64, is_base64
-from holdfast.history.shape import NO_FLAGS, Flag, Grammar, Item, Kind, Media, Message, MessageFlag, Path, Role
+from holdfast.history.shape import (
+    GEMINI_FILE,
+    NO_FLAGS,
+    Flag,
+    Grammar,
+    Item,
+    Kind,
+    Media,
+    Message,
+    MessageFlag,
+    Path,
+    Role,
+)
 from holdfast.history.shape import is_synthetic as is_made_up
 
 CAMEL: dict[str, Kind] = {
@@ -263,7 +275,7 @@ def _item(path: Path, role: Role, raw: Json, key: str) -> Item | None:
         item = _call(path, role, raw, value)
     elif kind == "result" and is_object(value):
         bare = value.get("response") is None and "parts" not in value
-        item = (bare and result_in_other_field(path, role, raw, Gemini.grammar)) or _result(path, role, value)
+        item = (bare and result_in_other_field(path, role, raw, Gemini.grammar)) or _result(path, role, value, key)
     elif kind in ("server-call", "server-result") and is_object(value) and role == "assistant":
         item = Item(kind, role, path, as_text(value.get("id")), key)
     elif kind == "media" and (media := _media(value)) is not None:
@@ -292,7 +304,7 @@ def _call(path: Path, role: Role, raw: Json, call: Json) -> Item:
     return Item("call", role, path, as_text(call.get("id")), as_text(call.get("name")), kinds)
 
 
-def _result(path: Path, role: Role, result: Json) -> Item:
+def _result(path: Path, role: Role, result: Json, key: str) -> Item:
     response, name = result.get("response"), as_text(result.get("name"))
     text = _response(response)
     flags: set[Flag] = set()
@@ -307,9 +319,14 @@ def _result(path: Path, role: Role, result: Json) -> Item:
     if is_made_up(text):
         flags.add("synthetic")
     kinds = frozenset(flags) if flags else NO_FLAGS
-    parts = map(as_object, as_array(result.get("parts")))
+    parts = [as_object(part) for part in as_array(result.get("parts"))]
+    item = Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text))
+    if not parts:
+        return item
+    holder = path if isinstance(path[-1], str) else (*path, key)
+    files = tuple((*holder, "parts", number) for number in range(len(parts)))
     media = tuple(_media(part.get(key_of(part))) or Media() for part in parts)
-    return Item("result", role, path, as_text(result.get("id")), name, kinds, None, digest(text), media)
+    return msgspec.structs.replace(item, media=media, media_at=files, files=files, kind_names=(GEMINI_FILE,))
 
 
 def _response(response: object) -> str:
@@ -377,8 +394,8 @@ def _part_at(path: Path, messages: Sequence[object]) -> object:
 
 
 def _sendable_media(piece: DraftPart, result: Json) -> list[object]:
-    """Return the images and files of a result that can be sent."""
-    left_out = {which for which, _ in piece.left_out}
+    """Return the images and files of a result that can be sent there."""
+    left_out = {which for which, _ in piece.left_out} | {path[-1] for path in piece.moved}
     return [part for which, part in enumerate(as_array(result.get("parts"))) if which not in left_out]
 
 
@@ -422,9 +439,13 @@ def _built_result(piece: DraftPart, part: Json) -> Json:
         result["response"] = {next(iter(as_object(result.get("response"))), "output"): piece.text}
     elif piece.as_text:
         result["response"] = {"output": _response(result.get("response"))}
-    if piece.left_out:
+    if piece.left_out or piece.moved:
         result["parts"] = _sendable_media(piece, result)
-        result["response"] = {**as_object(result.get("response")), "left_out": note_block(piece.left_out)}
+        if not result["parts"]:
+            del result["parts"]
+        notes = {"left_out": note_block(piece.left_out)} if piece.left_out else {}
+        notes |= {"moved": MOVED} if piece.moved else {}
+        result["response"] = {**as_object(result.get("response")), **notes}
     return {**part, key: result}
 
 

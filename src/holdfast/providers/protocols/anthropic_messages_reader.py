@@ -17,7 +17,7 @@ from holdfast.history.formats.format import Json, is_object
 from holdfast.providers.error_mapping import stream_failure
 from holdfast.providers.model import StreamFinished
 from holdfast.providers.model_table import cost_of
-from holdfast.providers.protocols.finish_reasons import finish_for
+from holdfast.providers.protocols.finish_reasons import CLOSED, finish_for
 from holdfast.providers.protocols.protocol import Delta
 from holdfast.providers.protocols.response_parts import ResponseJson, ResponseParts, token_count
 from holdfast.providers.registry import ModelEndpoint
@@ -51,7 +51,7 @@ class AnthropicMessagesReader:
 
     @property
     def complete(self) -> bool:
-        return bool(self._reason)
+        return bool(self._reason) or (self._closed and bool(self._parts.drafts()))
 
     def event(self, name: str, data: bytes) -> Iterable[Delta]:
         """Read one event. Raise `ProviderFailed`."""
@@ -91,7 +91,7 @@ class AnthropicMessagesReader:
         )
         if self._counts:  # what was not counted has no price
             usage = msgspec.structs.replace(usage, cost=cost_of(self._facts, usage))
-        return StreamFinished(parts, finish_for(self._model, self._reason, parts), usage, self._refusal)
+        return StreamFinished(parts, finish_for(self._model, self._reason or CLOSED, parts), usage, self._refusal)
 
     def _read(self, kind: str, event: Json) -> Iterator[Delta]:
         match kind:

@@ -6,7 +6,6 @@ part with what follows.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 
@@ -130,10 +129,7 @@ class GeminiReader:
         name = self._json.text_in(call, "name")
         if name is None:
             raise self._json.invalid_response("a call has no name")
-        arguments = call.get("args")  # an object, but some gateways encode it
-        if not isinstance(arguments, str):
-            found = self._json.object_in(call, "args")
-            arguments = "" if found is None else json.dumps(found, ensure_ascii=False)
+        arguments = self._json.arguments_in(call, "args")  # an object, but some gateways encode it
         key = self._part_key("")
         yield from self._parts.add_call(key, name, arguments)
         draft: CallDraft = self._parts.call(key)

@@ -9,7 +9,6 @@ Why values are checked one by one and not decoded into types: one odd field of a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -117,6 +116,8 @@ class ChatReader:
             self._usage = usage
         choices = self._json.objects_in(chunk, "choices")
         for choice in choices[:1]:
+            if is_object(error := choice.get("error")) and error:  # OpenRouter's, beside the reason "error"
+                raise stream_failure(self._name, error)
             if (delta := self._json.object_in(choice, holder)) is not None:
                 yield from self._read_delta(delta, complete=holder == "message")
             elif (other := self._elsewhere(choice)) is not None:
@@ -157,7 +158,7 @@ class ChatReader:
             self._refusal = [] if self._refusal is None else self._refusal
             self._refusal.append(refusal)
             yield from self._add_text(refusal, thinking=False)
-        calls = self._json.objects_in(delta, "tool_calls")
+        calls = self._json.objects_in(delta, "tool_calls", alone=True)
         function = self._json.object_in(delta, "function_call")  # from before an answer could have several
         alone: list[Json] = [{"index": 0, "function": function}] if function and not calls else []
         for number, call in enumerate(calls or alone):
@@ -226,12 +227,9 @@ class ChatReader:
 
     def _call(self, call: Json, number: int | None) -> Iterator[Delta]:
         function = self._json.object_in(call, "function") or {}
-        arguments = function.get("arguments")
-        written = (
-            json.dumps(arguments, ensure_ascii=False)
-            if is_object(arguments)
-            else self._json.text_in(function, "arguments") or ""
-        )
+        if not function and "name" in call:  # a gateway that leaves the object around both out
+            function = call
+        written = self._json.arguments_in(function, "arguments")
         index, wire_id = call.get("index", number), self._json.text_in(call, "id") or ""
         place = index if isinstance(index, int) and not isinstance(index, bool) else None
         name = self._json.text_in(function, "name") or ""

@@ -182,7 +182,7 @@ class OpenAIResponsesReader:
             case "response.function_call_arguments.delta":
                 yield from self._arguments(self._key(event), self._json.text_in(event, "delta") or "")
             case "response.function_call_arguments.done":
-                yield from self._rest_of_call(self._key(event), self._json.text_in(event, "arguments") or "")
+                yield from self._rest_of_call(self._key(event), self._json.arguments_in(event, "arguments"))
             case "response.refusal.delta" | "response.refusal.done":
                 self._refuse(self._json.text_in(event, "delta") or "", self._json.text_in(event, "refusal") or "")
             case "error":
@@ -224,10 +224,8 @@ class OpenAIResponsesReader:
         """Return the number of the item that was brought under another ID, None if there is none."""
         match item.get("type"):
             case "function_call":
-                call_id, name, arguments = (
-                    self._json.text_in(item, field) or "" for field in ("call_id", "name", "arguments")
-                )
-                return brought.take_call(call_id, name, arguments)
+                call_id, name = self._json.text_in(item, "call_id") or "", self._json.text_in(item, "name") or ""
+                return brought.take_call(call_id, name, self._json.arguments_in(item, "arguments"))
             case "message":
                 return brought.take_message(
                     "".join(self._json.text_in(part, "text") or "" for part in self._contents(item))
@@ -334,7 +332,7 @@ class OpenAIResponsesReader:
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _call(self, key: int, item: Json) -> Iterator[Delta]:
-        arguments = self._json.text_in(item, "arguments") or ""
+        arguments = self._json.arguments_in(item, "arguments")
         if ("call", key) in self._parts:
             yield from self._rest_of_call(key, arguments)
             return

@@ -23,6 +23,10 @@ _MOST_VALUES = 200_000
 """Values, commas and colons of one event."""
 
 
+_MOST_QUOTED = 200
+"""Bytes of an event to quote that is no JSON."""
+
+
 class ResponseJson:
     """Reads the JSON of one response of `model`. Every method raises `ProviderFailed` for an invalid response."""
 
@@ -52,18 +56,21 @@ class ResponseJson:
         try:
             return json.loads(data.decode())
         except (ValueError, RecursionError) as error:
-            raise self.invalid_response(f"{type(error).__name__}: {error}") from error
+            begun = data[:_MOST_QUOTED].decode("utf-8", "replace")
+            raise self.invalid_response(f"{type(error).__name__}: {error}, in {begun!r}") from error
 
     def object_in(self, holder: Json, field: str) -> Json | None:
         """Return an object field, None if it is missing or null."""
         value = holder.get(field)
         return None if value is None else self._expect_object(value, field)
 
-    def objects_in(self, holder: Json, field: str) -> list[Json]:
-        """Return a field that is a list of objects, empty if it is missing or null."""
+    def objects_in(self, holder: Json, field: str, *, alone: bool = False) -> list[Json]:
+        """Return a field that is a list of objects, empty if it is missing or null; `alone` if one may stand bare."""
         value = holder.get(field)
         if value is None:
             return []
+        if alone and is_object(value):
+            return [value]
         if not is_array(value):
             raise self._wrong_type(field)
         return [self._expect_object(each, field) for each in value]
@@ -74,6 +81,11 @@ class ResponseJson:
         if value is None or isinstance(value, str):
             return value
         raise self._wrong_type(field)
+
+    def arguments_in(self, holder: Json, field: str) -> str:
+        """Return the arguments of a call as text: some servers send the object itself."""
+        value = holder.get(field)
+        return json.dumps(value, ensure_ascii=False) if is_object(value) else self.text_in(holder, field) or ""
 
     def number_in(self, holder: Json, field: str) -> int | None:
         """Return a field that is a whole number, None if it is missing or null."""

@@ -89,8 +89,8 @@ def _nothing_to_set(effort: Effort, facts: ModelFacts) -> str:
         return f"{facts.name} always reasons, and its effort cannot be set: none is sent."
     if "reasoning" in facts.assumed:
         return (
-            f"Whether {facts.name} reasons is not known: no effort is sent. "
-            f'If it does, set `reasoning` in [models."{facts.name}"].'
+            f"holdfast does not know whether {facts.name} reasons: no effort is sent. "
+            f'To send one, set `reasoning` in [models."{facts.name}"].'
         )
     return "" if effort == "off" else f"{facts.name} does not reason: no effort is sent."
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from holdfast.errors import UsageError
+from holdfast.text import literal
 from holdfast.tools.mcp.stored_tools import ListedPrompt, ToolList
 from holdfast.tools.mcp.tool_names import PREFIX, model_name, server_of
 
@@ -83,7 +84,7 @@ def typed_command(text: str, servers: Iterable[str]) -> TypedCommand:
     server = server_of(name, known)
     if not server:
         expected = f"configured: {', '.join(known)}" if known else "none is configured"
-        raise UsageError(f"Unknown command {'/' + name!r}: no MCP server is called so ({expected}). See /mcp.")
+        raise UsageError(f"No command /{literal(name)}: no MCP server is called so ({expected}). See /mcp.")
     return TypedCommand(name, server, words.strip())
 
 
@@ -94,7 +95,7 @@ def chosen_prompt(typed: TypedCommand, listed: ToolList) -> ServerPrompt:
         if each.name == typed.name:
             return each
     names = ", ".join(f"/{each.name}" for each in offered[:10]) or "no prompts"
-    raise UsageError(f"Unknown command {'/' + typed.name!r}: MCP server {typed.server!r} offers {names}. See /mcp.")
+    raise UsageError(f"No command /{literal(typed.name)}: MCP server {typed.server!r} offers {names}. See /mcp.")
 
 
 def prompt_arguments(command: ServerPrompt, words: str) -> dict[str, str]:

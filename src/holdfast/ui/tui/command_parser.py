@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.errors import UsageError
 from holdfast.host.commands import Slash
+from holdfast.text import literal
 
 Name = Literal[
     "help",
@@ -106,7 +107,7 @@ def screen_command(typed: Slash, added: Iterable[str]) -> SlashInput | None:
             return None
         near = difflib.get_close_matches(typed.name, (*_BY_NAME, *others), n=1)
         hint = f"Did you mean /{near[0]}?" if near else "See /help."
-        raise UsageError(f"Unknown command {'/' + typed.name!r}. {hint} To send it as a prompt, begin with a space.")
+        raise UsageError(f"No command /{literal(typed.name)}. {hint} To send it as a prompt, begin with a space.")
     if typed.rest and not command.arguments:
         raise UsageError(f"/{command.name} takes no arguments.")
     return SlashInput(command, typed.rest)

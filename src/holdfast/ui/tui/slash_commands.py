@@ -219,6 +219,11 @@ def _sandbox(target: CommandTarget) -> str:
 
 
 def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:
+    from holdfast.ui.tui.pages.usage_pages import usage_text
+
+    controller, mcp = target.controller, target.controller.options.mcp
+    names = [each.name for each in mcp.servers] if mcp is not None else []
+    journal = home(str(controller.catalog.folder(controller.session))) if controller.session else "none yet"
     return [
         ("session", target.controller.session or "none yet"),
         ("folder", home(str(target.controller.cwd))),
@@ -226,9 +231,21 @@ def _status(target: CommandTarget, sandbox: str) -> list[tuple[str, str]]:
         ("settings", settings_text(target.controller.settings).removeprefix("Model settings: ").rstrip(".")),
         ("permissions", target.controller.status.mode),
         ("sandbox", sandbox),
+        ("usage", usage_text(controller.status)),
+        ("MCP servers", ", ".join(names) or "none"),
+        ("instructions", ", ".join(_instructions(target)) or "none"),
+        ("journal", journal),
+        ("debug log", "on" if controller.options.arguments.debug else "off (begin with --debug)"),
         ("holdfast", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
         ("terminal", " ".join(filter(None, (os.environ.get("TERM_PROGRAM"), os.environ.get("TERM"))))),
     ]
+
+
+def _instructions(target: CommandTarget) -> list[str]:
+    """Return the files of instructions that the session began with."""
+    conversation = target.controller.conversation
+    opened = None if conversation is None else conversation.opened
+    return [] if opened is None else [home(file.path) for file in opened.instructions]
 
 
 def _cost(target: CommandTarget, _rest: str) -> None:

@@ -145,7 +145,9 @@ def provider_run(path: Path, kind: str, block: Json) -> Item | None:
         flags.add("server-id")
     what = "server-call" if kind in _CALLS else "server-result"
     kinds = frozenset(flags) if flags else NO_FLAGS
-    return Item(what, "assistant", path, call, name, kinds, caller=caller_of(block))
+    fetched = pdf_of(as_object(as_object(block.get("content")).get("content"))) if what == "server-result" else None
+    media = () if fetched is None else (fetched,)
+    return Item(what, "assistant", path, call, name, kinds, media=media, caller=caller_of(block))
 
 
 def caller_of(block: Json) -> str | None:
@@ -420,6 +422,8 @@ def _values(piece: DraftPart, messages: Sequence[object]) -> Iterator[object]:
         yield from _quoted(piece.label, piece, raw)
     elif piece.kind == "result":
         yield _built_result(piece, as_object(raw))
+    elif piece.left_out and piece.kind == "server-result":
+        yield _without_file(as_object(raw), note_block(piece.left_out))
     elif piece.left_out:
         yield note_block(piece.left_out)
     elif piece.kind in ("call", "server-call"):
@@ -468,6 +472,14 @@ def _fits_result(part: object, piece: DraftPart) -> bool:
     item = _part((), "tool", _kind(part), as_object(part))
     kinds = ("text",) if piece.only_texts else ("text", "image", "document")
     return _kind(part) in kinds and not item.flags & {"foreign", "null"}
+
+
+def _without_file(result: Json, note: str) -> Json:
+    """Return a fetched page with a note in place of its file: the call must keep its result."""
+    page = as_object(result.get("content"))
+    document = {**as_object(page.get("content"))}
+    document["source"] = {"type": "text", "media_type": "text/plain", "data": note}
+    return {**result, "content": {**page, "content": document}}
 
 
 def _is_media(block: object) -> bool:

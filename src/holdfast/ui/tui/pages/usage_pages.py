@@ -16,6 +16,9 @@ from holdfast.ui.view.columns import single_line
 from holdfast.ui.view.session_costs import Spending
 
 _BAR = 20
+_ALIKE = 0.1
+"""The share by which a count and an estimate may differ before the page says so."""
+
 _TURNS = 30
 """Newest turns that `/cost` lists."""
 
@@ -31,6 +34,8 @@ def context_page(
         )
     of = f" of {tokens(status.window)} ({share(status.context, status.window)})" if status.window else ""
     shown.append(Text(f"  {tokens(status.context)} tokens{of}, {literal(status.model)}"))
+    if abs(breakdown.total - status.context) > status.context * _ALIKE:
+        shown.append(Text(f"  by the provider's count; about {tokens(breakdown.total)} by the estimate below", "dim"))
     if status.window:
         free = max(0, int(status.window * (compact_at or 1)) - status.context)
         until = "before holdfast summarizes older messages" if compact_at else "free"
@@ -69,6 +74,18 @@ def cost_page(spending: Spending) -> RenderableType:
     if total.cost is None:
         shown.append(Text("\nunknown: no price is known for a model; set it in [models] of the config.", "dim"))
     return Group(*shown)
+
+
+def usage_text(status: Status) -> str:
+    """Return the tokens and the cost of a session, and how much of the window it fills."""
+    usage = status.usage
+    window = f" of {tokens(status.window)}" if status.window else ""
+    parts = (
+        f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out",
+        f"context {tokens(status.context)}{window}",
+        f"cost {cost_text(usage)}",
+    )
+    return " · ".join(parts)
 
 
 def cost_text(usage: Usage) -> str:
@@ -113,7 +130,8 @@ def _table(rows: Iterable[tuple[str, str, Usage, int]]) -> Table:
 
 def _rows(rows: Sequence[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right", no_wrap=True)
+    widest = max(len(first) for first, _ in rows) + 2  # else a long second column takes its room
+    table.add_column(justify="right", no_wrap=True, min_width=widest)
     table.add_column(no_wrap=True, overflow="ellipsis")
     for first, second in rows:
         table.add_row(Text(f"  {first}"), Text(second, no_wrap=True, overflow="ellipsis"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import get_args
 
 from holdfast.errors import UsageError
 from holdfast.host.commands import Forbid
-from holdfast.session.journal.model_settings import EFFORTS
+from holdfast.session.journal.model_settings import EFFORTS, Effort
 from holdfast.tool_calls import Mode
 from holdfast.ui.settings.setting_catalog import SETTING_SCOPES
 from holdfast.ui.tui.choices import DEFAULT_EFFORT, CommandTarget
@@ -46,19 +47,25 @@ def _effort(target: CommandTarget, rest: str) -> None:
             choose(target, "effort", text, scope)
         return
     controller = target.controller
-    now = controller.settings.effort
-    choices = [
-        Choice(DEFAULT_EFFORT, DEFAULT_EFFORT, "in use" if now is None else "the provider decides", now=now is None)
-    ]
-    for effort in EFFORTS:
-        note = "in use" if effort == now else controller.effort_note(effort)
-        choices.append(Choice(effort, effort, note, now=effort == now))
+    title, choices = effort_choices(controller.settings.effort, controller.effort_note)
     target.dialogs.pick(
-        "Effort: how much the model reasons",
+        title,
         choices,
         lambda chosen: choose(target, "effort", chosen, "session"),
         keep=(_KEEPS, lambda chosen: pick_scope(target, "effort", "" if chosen == DEFAULT_EFFORT else chosen)),
     )
+
+
+def effort_choices(now: Effort | None, note_of: Callable[[Effort], str]) -> tuple[str, list[Choice]]:
+    """Return the title of the list of efforts, and its rows. A note of several efforts stands once, in the title."""
+    notes = {effort: note_of(effort) for effort in EFFORTS}
+    shared = [note for note, count in Counter(notes.values()).items() if note and count > 1]
+    default = "in use" if now is None else "the provider decides"
+    choices = [Choice(DEFAULT_EFFORT, DEFAULT_EFFORT, default, now=now is None)]
+    for effort, note in notes.items():
+        detail = "in use" if effort == now else "" if note in shared else note
+        choices.append(Choice(effort, effort, detail, now=effort == now))
+    return "\n".join(("Effort: how much the model reasons", *shared)), choices
 
 
 def _theme(target: CommandTarget, rest: str) -> None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_IDLE = "Ask holdfast to do something · / commands · @ files"
 BUSY = "{send} to steer · Tab to queue"
-ASKING = "Tab: back to the question"
-ASIDE = "Tab: write a prompt"
+ASKING = "Tab to return to the question"
+ASIDE = "Tab to write a message"
 """Placeholder texts of an empty composer."""
 
 HIGHEST = 12

@@ -61,7 +61,7 @@ def hints(situation: Situation) -> tuple[str, ...]:
     if not situation.model:
         found.append("No model yet: /setup sets one up, /model demo needs no key")
     if situation.is_complete and not situation.has_instructions:
-        found.append("No AGENTS.md here: ask for one, and every session in this folder reads it")
+        found.append("Tip: ask for an AGENTS.md; every session here will read it")
     if situation.is_complete and not situation.repository:
         found.append("Not a git repository: !git init lets /diff show what a session changed")
     found.append("/help for keys and commands · @ to mention a file")
