@@ -59,11 +59,12 @@ def command_parts(
     place = _Place(root, folder or root, around.remembering(), _wild_variables(line))
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     outside = next((at for at in everywhere if not place.inside(at)), None)
-    judged: dict[SimpleCommand, CommandPart] = {}
+    judged: dict[tuple[SimpleCommand, bool], CommandPart] = {}
     texts: dict[str, None] = {}
-    for each in line.commands:
-        if each not in judged:  # in the same folders the same command does the same
-            judged[each] = place.part(each, everywhere)
+    fed = fed_commands(line)
+    for at, each in enumerate(line.commands):
+        if (each, at in fed) not in judged:  # in the same folders the same command does the same
+            judged[each, at in fed] = place.part(each, everywhere, fed=at in fed)
             texts |= dict.fromkeys(all_texts(each))  # which looks into the same scripts, right behind it
     unclear = line.unclear
     for loop in line.loops:
@@ -73,8 +74,27 @@ def command_parts(
     if unclear:
         texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
     return CommandParts(
-        parts=tuple(judged[each] for each in line.commands), unclear=unclear, outside=outside, all_texts=tuple(texts)
+        parts=tuple(judged[each, at in fed] for at, each in enumerate(line.commands)),
+        unclear=unclear,
+        outside=outside,
+        all_texts=tuple(texts),
     )
+
+
+def fed_commands(line: CommandLine) -> frozenset[int]:
+    """Return the places of the commands that the line itself gives something to read on standard input.
+
+    What stands behind a pipe, what reads a file or a here-document, and every command if one of several, or the shell
+    itself, is given something: whose it is depends on which of them reads first.
+    """
+    behind = (at for stages in line.pipelines for stage in stages[1:] for at in stage)
+    reading = [at for at, each in enumerate(line.commands) if any(to.kind in _FEEDS for to in each.redirects)]
+    if any(not line.commands[at].words for at in reading):
+        return frozenset(range(len(line.commands)))
+    return frozenset((*behind, *reading))
+
+
+_FEEDS = frozenset({"read", "here"})
 
 
 def plan_line(plan: Plan) -> CommandParts | None:
@@ -129,7 +149,7 @@ class _Place(msgspec.Struct, frozen=True):
             self.changes[at, to] = (named,) if self.around.real(named) == found else (named, found)
         return self.changes[at, to]
 
-    def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
+    def part(self, command: SimpleCommand, everywhere: tuple[str, ...], *, fed: bool = False) -> CommandPart:
         """Return one simple command as an approval sees it; `everywhere` are all folders of the line."""
         # A redirection behind a list is that of its last command, wherever that runs.
         folders = self.folders(command) if command.words else everywhere
@@ -160,7 +180,7 @@ class _Place(msgspec.Struct, frozen=True):
         )
         if _is_script(command_words) and folders != (self.root,):
             fixed = False  # of the same name, and another one
-        program_words = None if command.assignments or not fixed else program_of(command)
+        program_words = program_of(command) if fixed else ()
         return CommandPart(
             texts=written_texts(command),
             words=words if fixed and command.words else (),
@@ -172,7 +192,8 @@ class _Place(msgspec.Struct, frozen=True):
             secrets=(*filter(holds_secrets, reads), *self.secrets_of(walked.files)),
             leads_out=self.word_that_leads_out(command.words[1:], folders),
             writes=writes,
-            program=program_words or (),
+            program=program_words,
+            fed=fed,
             dangers=dangers(CommandLine(commands=(command,))),
         )
 
