@@ -250,3 +250,11 @@ def test_a_file_that_is_called_like_a_program_is_not_that_program(name: str) -> 
     assert not harmless(name.split(), [])
     assert harmless([".venv/bin/pytest"], ["-q"])
     assert harmless(["./gradlew", "test"], ["--info"])
+
+
+@pytest.mark.parametrize(
+    "known", ["pytest -c", "pytest -p evil -p", "git log --output", "git push -o", "npm test --prefix"]
+)
+def test_an_option_that_is_remembered_takes_no_further_word(known: str) -> None:
+    assert not harmless(known.split(), ["x"])
+    assert isinstance(decide(runs(f"{known} x"), remembered(f"{known} *")), Ask)

@@ -106,10 +106,8 @@ def _name(word: str) -> str:
 def _options_are_listed(words: Sequence[str], row: Widened) -> bool:
     if row.single:
         return all(_single_is_listed(word, row) for word in words if word.startswith("-"))
-    return (
-        options_of(tuple(Word(word, fixed=True, raw=word, prefix=word) for word in words), row.options).unknown()
-        is None
-    )
+    fixed = tuple(Word(word, fixed=True, raw=word, prefix=word) for word in words)
+    return options_of(fixed, row.options).unknown() is None
 
 
 def _single_is_listed(word: str, row: Widened) -> bool:
