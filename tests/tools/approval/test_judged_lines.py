@@ -164,7 +164,7 @@ def test_patterns_of_one_line_share_their_bound(tmp_path: Path) -> None:
     [
         ("ls # " + "x" * 16_384, "ls # " + "x" * 16_000),
         ("ls;" * 256 + "ls", "ls;" * 255 + "ls"),
-        ("ls " + "a " * 2_048, "ls " + "a " * 2_000),
+        ("ls " + "a " * 1_024, "ls " + "a " * 1_000),
         ('echo "$(' * 40 + "ls" + ')"' * 40, 'echo "$(' * 8 + "ls" + ')"' * 8),
         ("cat " + "x*/" * 33 + "x", "cat " + "x*/" * 9 + "x"),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.tools.approval.command_words import harmless
-from holdfast.tools.shell.approval_prefix import program_of
+from holdfast.tools.approval.command_analysis import command_parts
+from holdfast.tools.approval.command_words import harmless, widened_words
 from holdfast.tools.shell.dangers import dangers
 from holdfast.tools.shell.git_commands import setting_that_starts_program
 from holdfast.tools.shell.parse import parse_command
@@ -90,7 +90,7 @@ def test_what_is_usual_is_not_called_dangerous(command: str) -> None:
     ],
 )
 def test_the_program_and_its_sub_command_may_be_remembered(command: str, words: str) -> None:
-    assert program_of(parse_command(command).commands[0]) == tuple(words.split())
+    assert widened_words(command_parts(command).parts[0].words) == tuple(words.split())
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_the_program_and_its_sub_command_may_be_remembered(command: str, words: 
     ],
 )
 def test_what_gets_a_program_or_code_is_never_remembered(command: str) -> None:
-    found = parse_command(command).commands[0]
-    known = program_of(found)
-    assert known == () or not harmless(known, [word.text for word in found.words[len(known) :]])
+    words = command_parts(command).parts[0].words
+    known = widened_words(words)
+    assert known == () or not harmless(known, words[len(known) :])
 
 
 @pytest.mark.parametrize(

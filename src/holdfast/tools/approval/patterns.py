@@ -16,7 +16,12 @@ import msgspec
 
 from holdfast.tool_calls import Pattern
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
-from holdfast.tools.approval.command_words import changes_the_shell, harmless, lets_nothing_through
+from holdfast.tools.approval.command_words import (
+    changes_the_shell,
+    harmless,
+    lets_nothing_through,
+    widened_words,
+)
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
@@ -178,7 +183,7 @@ def _suggest_line(line: CommandParts) -> PatternSuggestion:
     found: dict[Pattern, None] = {}
     for part in line.parts:
         if part.more or part.outside is not None:
-            pattern = _part_pattern(part, alone=len(line.parts) == 1)
+            pattern = part_pattern(part, alone=len(line.parts) == 1)
             if pattern is None:
                 what = "does what it is given to read" if part.fed else "could be anything another time"
                 return PatternSuggestion(why=f"{part.texts[0]!r} {what}")
@@ -193,12 +198,12 @@ def _suggest_line(line: CommandParts) -> PatternSuggestion:
     return PatternSuggestion(tuple(found)) if found else PatternSuggestion(why="nothing in it needs to be remembered")
 
 
-def _part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
+def part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
     """Return the pattern for a part: any harmless words behind its program, else the very words, None if neither.
 
     Very words with a danger in them are remembered only where they stand `alone`: in a longer line they are overlooked.
     """
-    known, words = part.program, part.words
+    known, words = widened_words(part.words), part.words
     if known:
         wide = Pattern(effect="execute", text=" ".join((*known, _ANY)))
         if pattern_allows_part(part, (wide,)):
