@@ -253,8 +253,25 @@ def test_a_file_that_is_called_like_a_program_is_not_that_program(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    "known", ["pytest -c", "pytest -p evil -p", "git log --output", "git push -o", "npm test --prefix"]
+    "known",
+    ["pytest -c", "pytest -p evil -p", "git log --output", "git push -o", "npm test --prefix", "npm run --prefix"],
 )
 def test_an_option_that_is_remembered_takes_no_further_word(known: str) -> None:
     assert not harmless(known.split(), ["x"])
     assert isinstance(decide(runs(f"{known} x"), remembered(f"{known} *")), Ask)
+
+
+VALUED = [row for row in ENTRIES if WIDENED[row].options.values or WIDENED[row].options.long_values]
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "..", "../x", "a/../../b", ".git/hooks/x", "a:/etc/x"])
+def test_the_value_of_a_listed_option_stays_inside(path: str) -> None:
+    for row in VALUED:
+        known = [each.replace(ANY_WORD, "x") for each in row]
+        options = WIDENED[row].options
+        joined = [f"-{letter}{path}" for letter in options.values] if not WIDENED[row].single else []
+        joined += [f"--{name}={path}" for name in options.long_values]
+        assert [each for each in joined if harmless(known, [each])] == []
+        assert [
+            name for name in options.long_values if harmless(known, [f"--{name}", path])
+        ] == []  # may be empty: letters
