@@ -5,7 +5,7 @@ A word is accepted if it is an option of that row by its whole name, or names no
 machine and no file that other programs run, and sets no variable. A refused word only means that the user is asked.
 
 Why a closed list? A list of programs that run their words (`docker run`, `concurrently`, `tox exec`) and of options
-that write is never finished: each release adds one, and the gap would be found by somebody else.
+that write is never finished: each release adds one, and a hostile page needs only one.
 
 Laws (`tests/tools/approval/test_command_words_laws.py`).
 """
