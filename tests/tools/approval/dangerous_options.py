@@ -1,7 +1,7 @@
 """What arguments of known programs do beyond reading and testing the project: a table with its sources.
 
 It is not a list that decides anything, for such a list is never finished. It is the witness against the closed table of
-programs that further words may follow (`holdfast.tools.known_programs.widened`): nothing in it may pass there.
+programs that further words may follow (`holdfast.tools.known_programs.widened_programs`): nothing in it may pass there.
 `dangerous_options.json` has a row for each program, a `ProgramRow`.
 """
 

@@ -12,7 +12,7 @@ from holdfast.tool_calls import Pattern
 from holdfast.tools.approval.command_words import harmless
 from holdfast.tools.approval.decision import Allow, Ask, Policy, decide
 from holdfast.tools.approval.patterns import suggest_patterns
-from holdfast.tools.known_programs.widened import ANY_WORD, WIDENED, WIDENED_TABLE, WidenedRow
+from holdfast.tools.known_programs.widened_programs import ANY_WORD, WIDENED, WIDENED_TABLE, WidenedRow
 from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 from holdfast.typed_data import decode_json
 

@@ -85,11 +85,11 @@ def fed_commands(line: CommandLine) -> frozenset[int]:
     What stands behind a pipe, what reads a file or a here-document, and every command if one of several, or the shell
     itself, is given something: whose it is depends on which of them reads first.
     """
-    behind = (at for stages in line.pipelines for stage in stages[1:] for at in stage)
+    piped = (at for stages in line.pipelines for stage in stages[1:] for at in stage)
     reading = [at for at, each in enumerate(line.commands) if any(to.kind in _FEEDS for to in each.redirects)]
     if any(not line.commands[at].words for at in reading):
         return frozenset(range(len(line.commands)))
-    return frozenset((*behind, *reading))
+    return frozenset((*piped, *reading))
 
 
 _FEEDS = frozenset({"read", "here"})

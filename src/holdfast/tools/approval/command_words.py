@@ -1,6 +1,6 @@
 """Which words may follow an allowed command in place of its ` *`. Pure.
 
-Words may follow only a program, with its sub-command, that is in the table of `holdfast.tools.known_programs.widened`.
+Words may follow only a program, with its sub-command, that is in the table of `holdfast.tools.known_programs.widened_programs`.
 A word is accepted if it is an option of that row by its whole name, or names nothing outside the project, no other
 machine and no file that other programs run, and sets no variable. A refused word only means that the user is asked.
 
@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from holdfast.tools.known_programs.widened import WIDENED_NAMES, Widened, widened
+from holdfast.tools.known_programs.widened_programs import WIDENED_NAMES, Widened, widened
 from holdfast.tools.shell.closed_options import options_of
 from holdfast.tools.shell.command_line import Word
 from holdfast.tools.workspace.autorun_files import runs_by_itself

@@ -1,6 +1,6 @@
 """The programs of which a remembered pattern may stand for further words, and the options that may be among them.
 
-`widened.json` has a row for each group of sub-commands. It is a closed list: a program, a sub-command or an option that
+`widened_programs.json` has a row for each group of sub-commands. It is a closed list: a program, a sub-command or an option that
 is in no row is remembered, or asked about, with its very words. A row is here if its program then does again what the
 user saw it do: test, check, build, format, look, or change files of the project, with any of the options in the row and
 any words that stay inside the project. So options that write a file, load code, choose another program, another folder
@@ -51,7 +51,7 @@ class WidenedRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 yield (name, *after.split()), widened
 
 
-WIDENED_TABLE = Path(__file__).with_name("widened.json")
+WIDENED_TABLE = Path(__file__).with_name("widened_programs.json")
 
 WIDENED: dict[tuple[str, ...], Widened] = {
     words: widened
