@@ -1,6 +1,6 @@
 """Which words may follow an allowed command in place of its ` *`. Pure.
 
-Words may follow only a program, with its sub-command, that is in the table of `holdfast.tools.known_programs.widened_programs`.
+Words may follow only a program, with its sub-command, that is in the table of `known_programs/widened_programs.json`.
 A word is accepted if it is an option of that row by its whole name, or names nothing outside the project, no other
 machine and no file that other programs run, and sets no variable. A refused word only means that the user is asked.
 

@@ -1,10 +1,10 @@
 """The programs of which a remembered pattern may stand for further words, and the options that may be among them.
 
-`widened_programs.json` has a row for each group of sub-commands. It is a closed list: a program, a sub-command or an option that
-is in no row is remembered, or asked about, with its very words. A row is here if its program then does again what the
-user saw it do: test, check, build, format, look, or change files of the project, with any of the options in the row and
-any words that stay inside the project. So options that write a file, load code, choose another program, another folder
-or another server are in no row. It is read with the first command.
+`widened_programs.json` has a row for each group of sub-commands. It is a closed list: a program, a sub-command or an
+option that is in no row is remembered, or asked about, with its very words. A row is here if its program then does
+again what the user saw it do: test, check, build, format, look, or change files of the project, with any of the options
+in the row and any words that stay inside the project. So options that write a file, load code, choose another program,
+another folder or another server are in no row. It is read with the first command.
 """
 
 from __future__ import annotations
