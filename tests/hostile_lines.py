@@ -214,6 +214,82 @@ logger PWNED
 wall PWNED
 """
 
+OTHER_PROGRAMS = r"""
+jq --rawfile x ../outside/plain.txt -n '$x'
+jq -L ../outside -n 'import "x" as x; 1'
+jq -Rn '[inputs]' link
+awk '{print > "PWNED"}' a.txt
+awk '@include "evil"; 1' a.txt
+awk -v f=../outside/plain.txt 'BEGIN{while((getline l<f)>0)print l}'
+sed -n '1w PWNED' a.txt
+sed '1R link' a.txt
+sed '1e cat link' a.txt
+sort --random-s=link -R a.txt
+sort --compress-program=./evil.sh -S 1 a.txt
+tar xf a.tar --to-command=./evil.sh
+tar tf a.tar --checkpoint=1 --checkpoint-action=exec=./evil.sh
+tar -T list -cO
+xargs -a list cat
+env -S 'cat link'
+env -C ../outside cat plain.txt
+git -c alias.x='!touch PWNED' x
+git --config-env=core.pager=HOME log
+git log -L1,1:a.txt --output=PWNED
+git blame --contents=../outside/plain.txt a.txt
+git hash-object --stdin < link
+git interpret-trailers link
+git ls-files -X link -i -o
+git status --pathspec-from-file=link
+rg --hostname-bin ./evil.sh --hyperlink-format='{host}' one
+rg --ignore-file=link one
+find . -fls PWNED
+find -files0-from list0
+find . -samefile link
+LESSOPEN='|touch PWNED' less a.txt
+man -P 'touch PWNED' ls
+make -n --eval='$(shell touch PWNED)'
+date --file=../outside/plain.txt
+TZ=:$B/outside/plain.txt date
+uniq a.txt PWNED
+tree -lo PWNED
+tree --fromfile link
+column -t -s, link
+diff -r . data
+diff --from-file=link a.txt
+cat <<< $(<../outside/plain.txt)
+cat {../outside/plain,b}.txt
+cat ../outs{i,x}de/plain.txt
+IFS=/; x=..; cat $x/outside/plain.txt
+cat ~+/link
+cat $"$(touch PWNED)"
+let 'a[$(touch PWNED)]=1'
+printf -v 'a[$(touch PWNED)]' x
+[[ -v 'a[$(touch PWNED)]' ]]
+read 'a[$(touch PWNED)]' < a.txt
+mapfile -C 'touch PWNED' -c 1 x < a.txt
+wait -p 'a[$(touch PWNED)]' -n
+declare -n x=PATH; x=.; ls
+PS4='$(touch PWNED)'; set -x; ls
+hash -p ./evil.sh ls; ls
+CDPATH=.. cd outside && cat plain.txt
+compgen -C 'touch PWNED'
+compgen -G '../outside/*'
+ptx -o link a.txt
+split --filter='touch PWNED' a.txt
+shuf --random-source=link a.txt
+iconv -o PWNED a.txt
+sdiff -o PWNED a.txt b.txt
+dc -e '!touch PWNED'
+ex -sc 'w PWNED' a.txt
+sqlite3 :memory: '.shell touch PWNED'
+python3 -m json.tool a.txt PWNED
+zgrep TOP link
+fd -x touch PWNED
+"""
+
 LINES = tuple(
-    line for part in (INTERPRETERS, READS, WRITES, SHELL, REACH) for line in part.splitlines() if line.strip()
+    line
+    for part in (INTERPRETERS, READS, WRITES, SHELL, REACH, OTHER_PROGRAMS)
+    for line in part.splitlines()
+    if line.strip()
 )

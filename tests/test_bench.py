@@ -66,8 +66,7 @@ def test_what_is_cheap_runs_and_is_in_the_table(capsys: pytest.CaptureFixture[st
 def test_what_a_wall_costs_is_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     if not walls.working():
         pytest.skip("no wall works here: see holdfast doctor sandbox")
-    rows = 2 * len(walls.working()) + (4 if "bwrap" in walls.working() else 0)  # what bubblewrap alone costs, too
-    expect_rows(capsys, "confinement", rows)
+    expect_rows(capsys, "confinement", 2 * len(walls.working()))
 
 
 @pytest.mark.deep

@@ -18,8 +18,8 @@ from source_tree import ROOT, expect_none, files
 from holdfast.providers.catalog import ProviderRow
 from holdfast.providers.refusals import ROWS, RefusalTable
 from holdfast.tools.arguments.name_aliases import AliasTable
-from holdfast.tools.known_programs.programs import ProgramRow
 from holdfast.tools.known_programs.readers import GIT_READERS, READERS, GitTable, ReaderRow
+from holdfast.tools.known_programs.widened_programs import WidenedRow
 from holdfast.tools.workspace.autorun_files import AutorunGroup
 from holdfast.typed_data import decode_json
 
@@ -27,7 +27,7 @@ TABLES: dict[str, object] = {
     "providers/builtin_providers.json": list[ProviderRow],
     "providers/refusals.toml": RefusalTable,
     "tools/arguments/name_aliases.json": AliasTable,
-    "tools/known_programs/programs.json": list[ProgramRow],
+    "tools/known_programs/widened_programs.json": list[WidenedRow],
     "tools/known_programs/git_readers.json": GitTable,
     "tools/known_programs/readers.json": list[ReaderRow],
     "tools/workspace/autorun_files.json": tuple[AutorunGroup, ...],
@@ -95,10 +95,12 @@ def test_a_field_that_no_form_has_is_refused(table: str) -> None:
 
 def test_names_of_providers_and_programs_stand_once() -> None:
     providers = decode_json((ROOT / _PLACE / "providers/builtin_providers.json").read_text("utf-8"), list[ProviderRow])
-    programs = decode_json((ROOT / _PLACE / "tools/known_programs/programs.json").read_text("utf-8"), list[ProgramRow])
+    programs = decode_json(
+        (ROOT / _PLACE / "tools/known_programs/widened_programs.json").read_text("utf-8"), list[WidenedRow]
+    )
     readers = [name for row in READERS for name in row.names]
     git = [name for row in GIT_READERS for name in row.names.split()]
-    programs_names = [name for row in programs for name in row.names.split()]
+    programs_names = [" ".join(words) for row in programs for words, _ in row.entries()]
     for names in ([each.name for each in providers], programs_names, readers, git, [row.id for row in ROWS]):
         expect_none(f"{name} stands {count} times" for name, count in Counter(names).items() if count > 1)
 

@@ -107,7 +107,7 @@ def complaints(entries: list[Entry], folder: Path) -> list[str]:
         if end.outcome == "ok" and not ran:
             found.append("it did not run, and was told to have")
     if not isinstance(entries[-1], TurnEnded):
-        found.append("the last turn has no end")
+        found.append(f"the last turn has no end; the last entries are {[type(each).__name__ for each in entries[-4:]]}")
     return found
 
 

@@ -16,7 +16,7 @@ from holdfast.tools.tool import Plan, ToolContext, ToolOutput
 ROOT, ELSEWHERE = "/srv/work", "/srv/else"
 ASKING: tuple[Mode, ...] = ("ask", "accept-edits")
 READ_ONLY = ("ls", "cat a.txt | head -3", "git status", "cd src && ls", "x=1; ls", "LC_ALL=C sort a.txt", "true")
-REMEMBERED = tuple(Pattern(effect="execute", text=text) for text in ("make *", "ls *", "git status *"))
+REMEMBERED = tuple(Pattern(effect="execute", text=text) for text in ("make test *", "ls *", "git status *"))
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 VARIABLES = ("x", *PROXIES, "editor", "_x1")
 PROGRAMS = ("ls", "cat a.txt", "git status", "make test")

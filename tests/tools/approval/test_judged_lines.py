@@ -14,6 +14,7 @@ from hostile_folder import SECRET, HostileFolder, is_free
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostile_lines import OTHER_PROGRAMS
 from laws import law
 from skips import needs
 from tiers import DEEP
@@ -66,6 +67,13 @@ def test_no_hostile_line_is_free(tmp_path: Path) -> None:
     folder = HostileFolder(tmp_path)
     assert [each for each in FLAT if is_free(folder, folder.filled(each[1]))] == []
     assert [each for each in FLAT if is_free(folder, folder.filled(each[1]), "plan")] == []
+
+
+def test_no_line_of_another_program_is_free(tmp_path: Path) -> None:
+    folder = HostileFolder(tmp_path)
+    lines = [line for line in OTHER_PROGRAMS.splitlines() if line]
+    assert len(lines) >= 70
+    assert [line for line in lines if is_free(folder, folder.filled(line))] == []
 
 
 def test_a_folder_that_bash_lists_for_a_pattern_counts_though_nothing_in_it_matches(tmp_path: Path) -> None:
@@ -164,7 +172,7 @@ def test_patterns_of_one_line_share_their_bound(tmp_path: Path) -> None:
     [
         ("ls # " + "x" * 16_384, "ls # " + "x" * 16_000),
         ("ls;" * 256 + "ls", "ls;" * 255 + "ls"),
-        ("ls " + "a " * 2_048, "ls " + "a " * 2_000),
+        ("ls " + "a " * 1_024, "ls " + "a " * 1_000),
         ('echo "$(' * 40 + "ls" + ')"' * 40, 'echo "$(' * 8 + "ls" + ')"' * 8),
         ("cat " + "x*/" * 33 + "x", "cat " + "x*/" * 9 + "x"),
     ],

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from holdfast.system.confinement.description import Mask, is_within
-from holdfast.system.confinement.machine import is_too_wide, masks_of
+from holdfast.system.confinement.machine import is_too_wide, masks_of, wide_folders
 from holdfast.system.secret_files import CREDENTIALS_AT_HOME
 
 _SYSTEM_SECRETS = (
@@ -70,7 +70,8 @@ def credential_masks(
         paths += _spelt(each, CREDENTIALS_AT_HOME)
     if os.geteuid() == 0:  # who may read them as their owner, though every capability is dropped
         paths += closed_to_others("/etc")
-    named = (path for path in _by_variables(environ or {}) if _is_alone(os.path.realpath(path), home, roots))
+    wide = wide_folders(home)
+    named = (path for path in _by_variables(environ or {}) if _is_alone(os.path.realpath(path), wide, roots))
     return masks_of([*paths, *_host_keys(), *named])
 
 
@@ -141,9 +142,9 @@ def _by_variables(environ: Mapping[str, str]) -> Iterator[str]:
             yield from _spelt(folder, moved)
 
 
-def _is_alone(real: str, home: str, roots: tuple[str, ...]) -> bool:
+def _is_alone(real: str, wide: tuple[str, frozenset[str]], roots: tuple[str, ...]) -> bool:
     """Return whether nothing but credentials would be hidden with a path."""
-    return not is_too_wide(real, home) and not is_within(real, roots)
+    return not is_too_wide(real, wide) and not is_within(real, roots)
 
 
 def _spelt(home: str, entries: Iterable[str]) -> Iterator[str]:

@@ -48,8 +48,8 @@ _CACHES_AT_HOME = (
 
 def system_view(environ: Mapping[str, str]) -> SystemView:
     """Return the system's folders and links that exist here, and the private folders that a whole view must cover."""
-    folders = [path for path in _SYSTEM if Path(path).is_dir() and not Path(path).is_symlink()]
-    links = [(path, str(Path(path).readlink())) for path in _SYSTEM if Path(path).is_symlink()]
+    folders = [path for path in _SYSTEM if os.path.isdir(path) and not os.path.islink(path)]  # noqa: PTH112, PTH114 - as below
+    links = [(path, os.readlink(path)) for path in _SYSTEM if os.path.islink(path)]  # noqa: PTH114, PTH115 - as below
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     scratch = {os.path.realpath(path) for path in (*_SCRATCH, runtime) if path and os.access(f"{path}/.", os.F_OK)}
     covered = sorted(path for path in scratch if not any(path != each and is_below(path, each) for each in scratch))
@@ -63,6 +63,7 @@ def toolchain_folders(
 
     Of one in a `secret` folder (Docker puts `~/.docker/bin` into PATH) nothing but the programs belongs to it.
     """
+    wide = wide_folders(home)
     candidates = [f"{home}/{name}" for name in _TOOLCHAINS_AT_HOME]
     candidates += [f"{home}/.cache/{name}" for name in _TOOL_CACHES]
     candidates += [environ[name].partition(":")[0] for name in _TOOLCHAIN_VARIABLES if environ.get(name)]
@@ -70,53 +71,54 @@ def toolchain_folders(
         path = Path(entry)
         if path.is_absolute():
             above = os.path.realpath(path.parent)
-            is_part = path.name in _PROGRAM_FOLDERS and not is_too_wide(above, home) and not is_within(above, secret)
+            is_part = path.name in _PROGRAM_FOLDERS and not is_too_wide(above, wide) and not is_within(above, secret)
             candidates.append(str(path.parent if is_part else path))
-    return tuple(path for path in _existing(candidates, home, roots) if path not in secret)
+    return tuple(path for path in _existing(candidates, wide, roots) if path not in secret)
 
 
 def cache_folders(home: str, *, roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the caches of package tools that exist."""
-    return _existing([f"{home}/{name}" for name in _CACHES_AT_HOME], home, roots)
+    return _existing([f"{home}/{name}" for name in _CACHES_AT_HOME], wide_folders(home), roots)
 
 
-def _existing(paths: Iterable[str], home: str, roots: tuple[str, ...]) -> tuple[str, ...]:
+def _existing(paths: Iterable[str], wide: tuple[str, frozenset[str]], roots: tuple[str, ...]) -> tuple[str, ...]:
     """Return the real paths of what exists, without what would show too much or is shown anyway."""
-    shown = (*(path for path in _SYSTEM if not Path(path).is_symlink()), *roots)
-    found: list[str] = []
+    shown = (*(path for path in _SYSTEM if not os.path.islink(path)), *roots)  # noqa: PTH114 - before each command
+    found: dict[str, None] = {}
     for path in paths:
+        if not os.access(path, os.R_OK):
+            continue
         real = os.path.realpath(path)
-        if (
-            os.access(real, os.R_OK)
-            and not is_too_wide(real, home)
-            and not is_within(real, shown)
-            and real not in found
-        ):
-            found.append(real)
+        if not is_too_wide(real, wide) and not is_within(real, shown):
+            found[real] = None
     return tuple(found)
 
 
-def is_too_wide(real: str, home: str) -> bool:
+def wide_folders(home: str) -> tuple[str, frozenset[str]]:
+    """Return the real path of home, and those of the folders there that all programs share: for `is_too_wide`."""
+    return os.path.realpath(home), frozenset(os.path.realpath(f"{home}/{name}") for name in _OF_ALL_PROGRAMS)
+
+
+def is_too_wide(real: str, wide: tuple[str, frozenset[str]]) -> bool:
     """Return whether a folder holds far more than a toolchain: home, what home lies in, what all programs share."""
-    if real == "/" or str(Path(real).parent) == "/" or is_below(os.path.realpath(home), real):
-        return True
-    return real in [os.path.realpath(f"{home}/{name}") for name in _OF_ALL_PROGRAMS]
+    home, shared = wide
+    return real.count("/") <= 1 or real in shared or is_below(home, real)
 
 
 def python_folders() -> tuple[str, ...]:
     """Return the folders of the Python that runs this, which opens the way out at level `network`."""
-    return _existing([sys.base_prefix], "/", ())
+    return _existing([sys.base_prefix], wide_folders("/"), ())
 
 
 def masks_of(paths: Iterable[str]) -> tuple[Mask, ...]:
     """Return a mask for each path that exists and that this user can read; others need none."""
     found: dict[str, Mask] = {}
     for path in paths:
-        real = os.path.realpath(path)
         try:
-            status = Path(real).stat()
+            status = os.stat(path)  # noqa: PTH116 - a hundred of them before each command
         except OSError:  # it does not exist, or this user does not see it
             continue
+        real = os.path.realpath(path)
         if os.access(real, os.R_OK) and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
             is_folder = stat.S_ISDIR(status.st_mode)
             found[real] = Mask(

@@ -24,7 +24,6 @@ from holdfast.system.secret_files import holds_secrets
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
 from holdfast.tools.approval.command_texts import all_texts, written_texts
 from holdfast.tools.approval.files_read import folders_walked, paths_read, started
-from holdfast.tools.shell.approval_prefix import program_of
 from holdfast.tools.shell.command_line import CommandLine, SimpleCommand, Word, names_files
 from holdfast.tools.shell.dangers import dangers
 from holdfast.tools.shell.git_commands import git_folder_words, setting_that_starts_program
@@ -59,12 +58,17 @@ def command_parts(
     place = _Place(root, folder or root, around.remembering(), _wild_variables(line))
     everywhere = tuple(dict.fromkeys(at for each in line.commands for at in place.folders(each)))
     outside = next((at for at in everywhere if not place.inside(at)), None)
-    judged: dict[SimpleCommand, CommandPart] = {}
+    judged: dict[tuple[SimpleCommand, bool], CommandPart] = {}
+    parts: list[CommandPart] = []
     texts: dict[str, None] = {}
-    for each in line.commands:
-        if each not in judged:  # in the same folders the same command does the same
-            judged[each] = place.part(each, everywhere)
+    fed = fed_commands(line)
+    for at, each in enumerate(line.commands):
+        key = each, at in fed
+        part = judged.get(key)
+        if part is None:  # in the same folders the same command does the same
+            part = judged[key] = place.part(each, everywhere, fed=at in fed)
             texts |= dict.fromkeys(all_texts(each))  # which looks into the same scripts, right behind it
+        parts.append(part)
     unclear = line.unclear
     for loop in line.loops:
         words = place.part(loop.words, everywhere)
@@ -72,9 +76,23 @@ def command_parts(
         unclear = unclear or words.more or reached
     if unclear:
         texts |= dict.fromkeys(" ".join(piece.split()) for piece in re.split(r"[;&|()\n`{}]+", command))
-    return CommandParts(
-        parts=tuple(judged[each] for each in line.commands), unclear=unclear, outside=outside, all_texts=tuple(texts)
-    )
+    return CommandParts(parts=tuple(parts), unclear=unclear, outside=outside, all_texts=tuple(texts))
+
+
+def fed_commands(line: CommandLine) -> frozenset[int]:
+    """Return the places of the commands that the line itself gives something to read on standard input.
+
+    What stands behind a pipe, what reads a file or a here-document, and every command if one of several, or the shell
+    itself, is given something: whose it is depends on which of them reads first.
+    """
+    piped = (at for stages in line.pipelines for stage in stages[1:] for at in stage)
+    reading = [at for at, each in enumerate(line.commands) if any(to.kind in _FEEDS for to in each.redirects)]
+    if any(not line.commands[at].words for at in reading):
+        return frozenset(range(len(line.commands)))
+    return frozenset((*piped, *reading))
+
+
+_FEEDS = frozenset({"read", "here"})
 
 
 def plan_line(plan: Plan) -> CommandParts | None:
@@ -102,6 +120,8 @@ class _Place(msgspec.Struct, frozen=True):
         default_factory=dict[tuple[str, str], tuple[str, ...]]
     )
     """Where each `cd` leads from each folder: every command behind it asks again."""
+    leading: dict[tuple[str, str], bool] = msgspec.field(default_factory=dict[tuple[str, str], bool])
+    """Whether a word leads out, from each folder: lines repeat their words."""
 
     def inside(self, path: str) -> bool:
         return path.startswith(self.root) and (path == self.root or path.startswith(f"{self.root.rstrip('/')}/"))
@@ -129,7 +149,7 @@ class _Place(msgspec.Struct, frozen=True):
             self.changes[at, to] = (named,) if self.around.real(named) == found else (named, found)
         return self.changes[at, to]
 
-    def part(self, command: SimpleCommand, everywhere: tuple[str, ...]) -> CommandPart:
+    def part(self, command: SimpleCommand, everywhere: tuple[str, ...], *, fed: bool = False) -> CommandPart:
         """Return one simple command as an approval sees it; `everywhere` are all folders of the line."""
         # A redirection behind a list is that of its last command, wherever that runs.
         folders = self.folders(command) if command.words else everywhere
@@ -160,7 +180,6 @@ class _Place(msgspec.Struct, frozen=True):
         )
         if _is_script(command_words) and folders != (self.root,):
             fixed = False  # of the same name, and another one
-        program_words = None if command.assignments or not fixed else program_of(command)
         return CommandPart(
             texts=written_texts(command),
             words=words if fixed and command.words else (),
@@ -172,7 +191,7 @@ class _Place(msgspec.Struct, frozen=True):
             secrets=(*filter(holds_secrets, reads), *self.secrets_of(walked.files)),
             leads_out=self.word_that_leads_out(command.words[1:], folders),
             writes=writes,
-            program=program_words or (),
+            fed=fed,
             dangers=dangers(CommandLine(commands=(command,))),
         )
 
@@ -250,8 +269,12 @@ class _Place(msgspec.Struct, frozen=True):
 
     def leads_out(self, folder: str, path: str) -> bool:
         """Return whether a path, which need not exist yet, leads out of the workspace through a link."""
-        named = join(folder, path)
-        return not self.inside(self.around.real(named)) and self.inside(normpath(named))
+        found = self.leading.get((folder, path))
+        if found is None:
+            named = join(folder, path)
+            found = not self.inside(self.around.real(named)) and self.inside(normpath(named))
+            self.leading[folder, path] = found
+        return found
 
     def program_here(self, name: str, folders: tuple[str, ...]) -> str:
         """Return why it is not known what a program's name runs, as the end of a sentence, "" if it is."""

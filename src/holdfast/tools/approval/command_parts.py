@@ -14,8 +14,8 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     `finds` are the files that it may find below the folders it is given. `secrets` are the files with secrets that it
     names or may find. `leads_out` is a word that names, through a link, a place outside, "" if none does. `writes` are
     the files of its redirections: relative to the workspace, or absolute outside it; `unknown` says in a few words
-    which of them only bash knows, "" if none. `program` are the words to remember for allowing it with other arguments,
-    () if that is not possible. `dangers` are phrases for the user.
+    which of them only bash knows, "" if none. `dangers` are phrases for the user. `fed` is whether the line gives it
+    something to read on standard input, which may be a program.
     """
 
     texts: tuple[str, ...]
@@ -28,8 +28,8 @@ class CommandPart(msgspec.Struct, frozen=True, kw_only=True):
     leads_out: str = ""
     writes: tuple[str, ...] = ()
     unknown: str = ""
-    program: tuple[str, ...] = ()
     dangers: tuple[str, ...] = ()
+    fed: bool = False
 
     @property
     def only_reads(self) -> bool:

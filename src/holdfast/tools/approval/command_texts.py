@@ -13,6 +13,9 @@ from holdfast.tools.shell.command_line import SimpleCommand, Word
 from holdfast.tools.shell.parse import parse_script
 
 _NESTED = 3
+_SAFE = re.compile(r"[\w@%+=:,./ -]*", re.ASCII)
+"""A line that is the same when its words are quoted again."""
+
 _STARTERS = frozenset(
     {
         *("env", "sudo", "doas", "nice", "nohup", "timeout", "time", "command", "builtin", "exec", "xargs", "stdbuf"),
@@ -33,7 +36,7 @@ _FINDS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 def written_texts(command: SimpleCommand) -> tuple[str, ...]:
     """Return the words of a command in one line: as written, and quoted again if they are fixed."""
     written = " ".join((*_assigned(command), *(word.raw for word in command.words)))
-    if not all(word.fixed for word in command.words):
+    if _SAFE.fullmatch(written) is not None or not all(word.fixed for word in command.words):
         return (written,)
     quoted = " ".join((*_assigned(command), shlex.join(word.text for word in command.words)))
     return tuple(dict.fromkeys((written, quoted)))

@@ -1,8 +1,11 @@
 """Which words may follow an allowed command in place of its ` *`. Pure.
 
-A word is accepted if it names nothing outside the project and no file that other programs run, sets no variable, and is
-no option that writes, loads or runs something. `holdfast.tools.known_programs` lists those options; for unlisted
-programs the usual ones are refused. A refused word only means that the user is asked.
+Words may follow only a program, with its sub-command, that is in the table of `known_programs/widened_programs.json`.
+A word is accepted if it is an option of that row by its whole name, or names nothing outside the project, no other
+machine and no file that other programs run, and sets no variable. A refused word only means that the user is asked.
+
+Why a closed list? A list of programs that run their words (`docker run`, `concurrently`, `tox exec`) and of options
+that write is never finished: each release adds one, and a hostile page needs only one.
 
 Laws (`tests/tools/approval/test_command_words_laws.py`).
 """
@@ -10,111 +13,117 @@ Laws (`tests/tools/approval/test_command_words_laws.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import takewhile
 
-from holdfast.tools.known_programs.programs import BY_NAME, Program, ProgramRow, spelt
+from holdfast.tools.known_programs.widened_programs import WIDENED_NAMES, Widened, widened
+from holdfast.tools.shell.closed_options import options_of
+from holdfast.tools.shell.command_line import Word
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
 _LAUNCHERS = (
-    *(["uv", "run"], ["poetry", "run"], ["pdm", "run"], ["pipenv", "run"], ["hatch", "run"], ["rye", "run"]),
-    *(["python", "-m"], ["coverage", "run", "-m"], ["bundle", "exec"], ["pnpm", "exec"], ["npx"], ["bunx"]),
+    *(("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv", "run"), ("hatch", "run"), ("rye", "run")),
+    *(("python", "-m"), ("pypy", "-m"), ("coverage", "run", "-m"), ("bundle", "exec"), ("pnpm", "exec")),
+    *(("npm", "exec"), ("npx",), ("bunx",)),
 )
 """After exactly these words comes a program, and the rest belongs to that program."""
 
+_FOLDERS = re.compile(r"(?:/usr(?:/local)?)?/bin/|(?:\./)?(?:\.?venv/bin|node_modules/\.bin)/|\./(?=(?:gradlew|mvnw)$)")
+"""Where a program of that name is that program. Anywhere else a file may be called like one and be another."""
+
+_VERSION = re.compile(r"-?[0-9.]+$")
 _PLAIN = re.compile(r"[A-Za-z0-9_./:,=@%+ -]*")
 """Words without a meaning for a shell."""
 
-_USUAL = ProgramRow(
-    names="*",
-    source="the names that options of this kind have in many programs",
-    options="-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file "
-    "logfile log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins "
-    "load load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
-    "working-directory work-dir root root-dir rootdir prefix cache-dir manifest-path target-dir file makefile env-file "
-    "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
-    "tmpdir basedir pythonpath upload publish",
-).program()
-_OTHER = Program(names=("*",), source=_USUAL.source, closed=True)
-"""A program that is not listed: what its words do is not known, so only its very words can be remembered."""
-
-_CONTAINERS = "run exec create machine unshare plugin context swarm service stack kube play generate cp"
-_CLOSED_SUB_COMMANDS = {
-    **dict.fromkeys(["gh", "glab", "hub"], frozenset({"api", "extension", "alias", "codespace"})),
-    **dict.fromkeys(["docker", "podman", "nerdctl", "docker-compose"], frozenset(_CONTAINERS.split())),
-    **dict.fromkeys(["kubectl", "oc"], frozenset({"run", "exec", "debug", "rsh", "attach", "cp", "plugin"})),
-    "git": frozenset({"submodule", "clone", "ls-remote", "archive", "remote", "daemon", "svn", "p4"}),
-}
-"""Sub-commands of which each word may be a program, an address or code; also as `docker container run`.
-
-What runs in a container is any image with any program in it, and outside of every wall.
-"""
-
 _MOST_NAMES = 1_024
-
-_INTERPRETERS = frozenset({"python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua", "deno", "bun", "Rscript"})
 
 _CONTACT = frozenset({"push", "pull", "fetch"})
 """Sub-commands of git whose first word is a repository: the name of a known one, no address."""
 
 
-def harmless(known: Sequence[str], more: Iterable[str]) -> bool:
-    """Return whether `more` words after the `known` ones add nothing dangerous to the command."""
-    programs, tasks = _programs(known)
-    words = tuple(more)
-    if not all(_is_free(word, programs, tasks=tasks) for word in words):
+_BUILTINS = (
+    "export declare typeset local readonly set unset read readarray mapfile getopts hash cd pushd popd builtin command "
+    "let printf umask ulimit wait enable shopt alias unalias trap exec eval source . bind complete coproc"
+)
+_CHANGES_THE_SHELL = frozenset(_BUILTINS.split())
+"""All builtins of bash that set variables, folders, limits or what a name runs."""
+
+
+def widened_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the program with its sub-command that further words may follow, launchers included; () if none may."""
+    at = _program_at(words)
+    found = widened(_name(words[at]), words[at + 1 :]) if at < len(words) else None
+    return () if found is None else tuple(words[: at + 1 + found[0]])
+
+
+def harmless(known: Sequence[str], more: Sequence[str]) -> bool:
+    """Return whether `more` words after the `known` ones add nothing dangerous to the command.
+
+    The `known` ones count too, behind program and sub-command: an option among them could take the next word.
+    """
+    at = _program_at(known)
+    found = widened(_name(known[at]), known[at + 1 :]) if at < len(known) else None
+    if found is None:
         return False
-    if _name(known[0]) == "git" if known else False:
-        return _keeps_its_repositories(tuple(known[1:]), words)
+    count, row = found
+    words = (*known[at + 1 + count :], *more)
+    if not (_options_are_listed(words, row) and all(_is_free(word, row) for word in words)):
+        return False
+    if _name(known[at]) == "git":
+        return _keeps_its_repositories(tuple(known[at + 1 : at + 1 + count]), words)
     return not any(map(_is_address, words))
 
 
 def lets_nothing_through(known: Sequence[str]) -> bool:
-    """Return whether no word may follow the `known` ones: each would be a program, an address, or code."""
-    return any(each.closed for each in _programs(known)[0])
+    """Return whether no word may follow the `known` ones: it could be a program, an address, or code."""
+    return not harmless(known, ())
 
 
-def _programs(known: Sequence[str]) -> tuple[list[Program], bool]:
-    """Return the programs that get the words after the `known` ones, and whether path rules apply to those words."""
-    words = list(known)
-    while words and "=" in words[0]:
-        del words[0]
-    launched = True
-    while launched:
+def changes_the_shell(words: Sequence[str]) -> bool:
+    """Return whether a command is a builtin that changes what later commands of its line mean or run."""
+    return words[:1] != () and words[0] in _CHANGES_THE_SHELL
+
+
+def _program_at(words: Sequence[str]) -> int:
+    """Return the place of the program in a command, behind its launchers."""
+    at, launched = 0, True
+    while launched and at < len(words):
         launched = False
         for launcher in _LAUNCHERS:
-            if [_name(words[0]) if words else "", *words[1 : len(launcher)]] == launcher:
-                words, launched = words[len(launcher) :], True
+            if (_name(words[at]), *words[at + 1 : at + len(launcher)]) == launcher:
+                at, launched = at + len(launcher), True
                 break
-    if not words:
-        return [Program(names=(), source="", closed=True)], False
-    named = [found for word in words[1:] if word.strip("./") and (found := BY_NAME.get(_name(word)))]
-    found = [BY_NAME.get(_name(words[0]), _OTHER), *named]
-    is_script = _name(words[0]) in _INTERPRETERS and len(words) > 1 and "." in words[1]
-    if is_script or not _CLOSED_SUB_COMMANDS.get(_name(words[0]), frozenset()).isdisjoint(words[1:3]):
-        found.append(_OTHER)
-    found += [BY_NAME[name] for each in found for name in each.passes]
-    return found, len(words) > 1
+    return at
 
 
 @lru_cache(_MOST_NAMES)
 def _name(word: str) -> str:
     """Return the name of a program without folder and version: `python` for `/usr/bin/python3.12`."""
-    name = word.rpartition("/")[2]
-    return name if name in BY_NAME else re.sub(r"-?[0-9.]+$", "", name)
+    name = _FOLDERS.sub("", word, count=1) if "/" in word else word
+    return name if name in WIDENED_NAMES else _VERSION.sub("", name)
 
 
-def _is_free(word: str, programs: Sequence[Program], *, tasks: bool) -> bool:
-    if not _PLAIN.fullmatch(word) and any(each.tasks for each in programs):
+def _options_are_listed(words: Sequence[str], row: Widened) -> bool:
+    if row.single:
+        return all(_single_is_listed(word, row) for word in words if word.startswith("-"))
+    fixed = tuple(Word(word, fixed=True, raw=word, prefix=word) for word in words)
+    return options_of(fixed, row.options).unknown() is None
+
+
+def _single_is_listed(word: str, row: Widened) -> bool:
+    """Return whether an option is listed whose longer names have one dash or two."""
+    name = word.removeprefix("-").removeprefix("-").partition("=")[0]
+    return word == "--" or name in row.options.long or name in row.options.long_values
+
+
+def _is_free(word: str, row: Widened) -> bool:
+    if row.tasks and not _PLAIN.fullmatch(word):
         return False  # it may reach a shell of the project's own
-    if word.startswith("@") or any(each.closed for each in programs) or not _stays_inside(word):
+    if word == "-" or word.startswith("@") or not _stays_inside(word):
         return False
     if word.startswith("-"):
-        return not any(_reaches_out(word, each) for each in programs)
-    if "=" in word or any(word in each.words for each in programs):
-        return False
-    return word.isdecimal() or not (tasks and any(each.tasks for each in programs))
+        return True  # listed, or refused before
+    return word.isdecimal() or not (row.tasks or "=" in word)
 
 
 _TEST_ID = re.compile(r"[\w./-]+\.\w+(?:::[\w.-]+)+|[\w./-]+\.\w+(?::[0-9]+){1,2}|[A-Za-z][\w-]*(?::[A-Za-z][\w-]*)+")
@@ -152,19 +161,3 @@ def _stays_inside(word: str) -> bool:
 def _is_run_by_others(path: str) -> bool:
     # A bare name is more often a word than a file: HEAD, config, update.
     return not set(path).isdisjoint("./") and runs_by_itself(path)
-
-
-def _reaches_out(word: str, of: Program) -> bool:
-    """Return whether a word that begins with a dash is, or may be read as, an option of the table."""
-    name, dot, _ = re.split("[=:]", word.lstrip("-"), maxsplit=1)[0].partition(".")
-    option = spelt(name)
-    if not option:
-        return False
-    if dot and not option.isdecimal():  # --coverage.reportsDirectory, -test.cpuprofile: a nested setting
-        return True
-    if of.single:
-        return option in of.long or option in _USUAL.long
-    if word.startswith("--"):  # it may be abbreviated: --base for --basetemp
-        return option not in of.exact and any(each.startswith(option) for each in (*of.long, *_USUAL.long))
-    letters = [*takewhile(lambda letter: letter not in of.values or letter in of.short, word[1:])]
-    return option in of.long or not set(letters).isdisjoint(of.short)

@@ -16,7 +16,12 @@ import msgspec
 
 from holdfast.tool_calls import Pattern
 from holdfast.tools.approval.command_parts import CommandPart, CommandParts
-from holdfast.tools.approval.command_words import harmless, lets_nothing_through
+from holdfast.tools.approval.command_words import (
+    changes_the_shell,
+    harmless,
+    lets_nothing_through,
+    widened_words,
+)
 from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.autorun_files import runs_by_itself
 
@@ -85,16 +90,23 @@ def _line(plan: Plan) -> CommandParts | None:
 
 
 def pattern_allows_part(part: CommandPart, patterns: Iterable[Pattern]) -> bool:
-    """Return whether a pattern allows a simple command, its redirections aside."""
-    return (
-        bool(part.words)
-        and not part.leads_out
-        and any(
-            each.effect == "execute"
-            and _words_match(words := pattern_words(each.text), part.words)
-            and (words == part.words or not part.dangers or set(part.dangers) <= _dangers(words[:-1]))
-            for each in patterns
+    """Return whether a pattern allows a simple command, its redirections aside.
+
+    What it reads on standard input may be a program, and is in no pattern: a command that the line feeds is allowed
+    only if any words might stand behind it. The very words of a builtin that changes the shell mean something else each
+    time.
+    """
+    if not part.words or part.leads_out or (part.fed and not harmless(part.words, ())):
+        return False
+    return any(
+        each.effect == "execute"
+        and _words_match(words := pattern_words(each.text), part.words)
+        and (
+            not changes_the_shell(words)
+            if words == part.words
+            else not part.dangers or set(part.dangers) <= _dangers(words[:-1])
         )
+        for each in patterns
     )
 
 
@@ -171,9 +183,10 @@ def _suggest_line(line: CommandParts) -> PatternSuggestion:
     found: dict[Pattern, None] = {}
     for part in line.parts:
         if part.more or part.outside is not None:
-            pattern = _part_pattern(part, alone=len(line.parts) == 1)
+            pattern = part_pattern(part, alone=len(line.parts) == 1)
             if pattern is None:
-                return PatternSuggestion(why=f"{part.texts[0]!r} could be anything another time")
+                what = "does what it is given to read" if part.fed else "could be anything another time"
+                return PatternSuggestion(why=f"{part.texts[0]!r} {what}")
             found[pattern] = None
         if part.unknown:
             return PatternSuggestion(why=part.unknown)
@@ -185,23 +198,24 @@ def _suggest_line(line: CommandParts) -> PatternSuggestion:
     return PatternSuggestion(tuple(found)) if found else PatternSuggestion(why="nothing in it needs to be remembered")
 
 
-def _part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
+def part_pattern(part: CommandPart, *, alone: bool) -> Pattern | None:
     """Return the pattern for a part: any harmless words behind its program, else the very words, None if neither.
 
-    What may run anything is remembered only where it is `alone`: in a pipe it takes from others what it runs.
+    Very words with a danger in them are remembered only where they stand `alone`: in a longer line they are overlooked.
     """
-    known, words = part.program, part.words
-    if not words:
-        return None
-    same = bool(known) and words[: len(known)] == known and all(map(_is_plain, known))
-    if same and not lets_nothing_through(known):
+    known, words = widened_words(part.words), part.words
+    if known:
         wide = Pattern(effect="execute", text=" ".join((*known, _ANY)))
         if pattern_allows_part(part, (wide,)):
             return wide
-    if known or (alone and _is_plain(part.texts[0])):
-        exact = Pattern(effect="execute", text=" ".join(words) if _is_plain(part.texts[0]) else shlex.join(words))
-        return exact if len(exact.text) <= _LONGEST and not unmatchable(exact) else None
-    return None
+    if not words:
+        return None
+    plain = all(_is_plain(word) and " " not in word for word in words)
+    if not (known or plain) or (part.dangers and not alone):
+        return None
+    exact = Pattern(effect="execute", text=" ".join(words) if plain else shlex.join(words))
+    fits = len(exact.text) <= _LONGEST and not unmatchable(exact)
+    return exact if fits and pattern_allows_part(part, (exact,)) else None
 
 
 def unmatchable(pattern: Pattern) -> str:  # noqa: PLR0911 - one for each reason
@@ -215,7 +229,12 @@ def unmatchable(pattern: Pattern) -> str:  # noqa: PLR0911 - one for each reason
                     f"{lead}is not a program with its arguments, such as 'make test', optionally with ' *' at the end."
                 )
             if known != pattern.text and lets_nothing_through(known.split()):
-                return f"{lead}would allow {known!r} with any argument, such as another program, an address or code."
+                return (
+                    f"{lead}would allow {known!r} with any argument, such as another program, an address or code. "
+                    f"Leave the ' *' out, or write your own rule: [permissions] allow = ['Bash({known} *)']."
+                )
+            if known == pattern.text and changes_the_shell(pattern_words(known)):
+                return f"{lead}changes the shell for what follows, which is something else each time."
         case "write":
             path = pattern.text.removesuffix(_BENEATH)
             if (

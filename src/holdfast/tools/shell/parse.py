@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LONGEST_COMMAND = 16_384
 MOST_COMMANDS = 256
-MOST_LINE_WORDS = 2_048
+MOST_LINE_WORDS = 1_024
 """A line above these limits, or nested deeper than `MOST_DEPTH`, is not judged: that must never take long."""
 
 _TOO_MANY = f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."

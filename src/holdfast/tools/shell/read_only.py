@@ -179,10 +179,8 @@ def words_more(words: tuple[Word, ...], nested: int = 0) -> str:  # noqa: PLR091
 
 def program_name(text: str) -> str:
     """Return the name of a program of the system; a program in another folder keeps its path."""
-    for folder in _SYSTEM_FOLDERS:
-        if text.startswith(folder):
-            return text.removeprefix(folder)
-    return text
+    folder = next((each for each in _SYSTEM_FOLDERS if text.startswith(each)), "") if text[:1] == "/" else ""
+    return text.removeprefix(folder)
 
 
 def _harmless_assignment(assignment: Assignment, *, alone: bool) -> bool:

@@ -1,6 +1,8 @@
 """What arguments of known programs do beyond reading and testing the project: a table with its sources.
 
-`programs.json` has a row for each program, a `ProgramRow`. It is read with the first command.
+It is not a list that decides anything, for such a list is never finished. It is the witness against the closed table of
+programs that further words may follow (`holdfast.tools.known_programs.widened_programs`): nothing in it may pass there.
+`dangerous_options.json` has a row for each program, a `ProgramRow`.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def spelt(option: str) -> str:
     return re.sub("[-_]", "", option).lower()
 
 
-PROGRAM_TABLE = Path(__file__).with_name("programs.json")
+PROGRAM_TABLE = Path(__file__).with_name("dangerous_options.json")
 
 BY_NAME: dict[str, Program] = {
     name: program
@@ -83,3 +85,14 @@ BY_NAME: dict[str, Program] = {
     for name in program.names
 }
 """The programs, by each of their names."""
+
+USUAL = ProgramRow(
+    names="*",
+    source="the names that options of this kind have in many programs",
+    options="-ocfCeIlL output output-file output-dir output-directory out outfile out-file outdir out-dir log-file "
+    "logfile log-dir config config-file conf config-dir configuration rcfile settings settings-file plugin plugins "
+    "load load-path require preload import exec execute eval command cmd script shell cwd chdir directory dir workdir "
+    "working-directory work-dir root root-dir rootdir prefix cache-dir manifest-path target-dir file makefile env-file "
+    "loader init-script init-file editor pager browser include-path report-file report-dir dest destination temp-dir "
+    "tmpdir basedir pythonpath upload publish",
+).program()
