@@ -84,7 +84,7 @@ class _BoundedHeads(h11.Connection):
         super().__init__(h11.SERVER, most)
         self._most = most
 
-    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
         """Return the next event; raises `RemoteProtocolError` for a head with too many bytes."""
         before = len(self.trailing_data[0]) if self.their_state is h11.IDLE else 0
         event = super().next_event()
