@@ -72,8 +72,8 @@ STATED: list[tuple[str, str]] = [
     (
         API,
         (
-            f"| body | {kib(api.LONGEST_LOGIN)} KB, complete after {api.LOGIN_WITHIN:g} s | {mib(api.LONGEST_BODY)} MB, "
-            f"never stalled for {api.STALLED:g} s |"
+            f"| body | {kib(api.LONGEST_LOGIN)} KB, complete after {api.LOGIN_WITHIN:g} s | {mib(api.LONGEST_BODY)} "
+            f"MB, never stalled for {api.STALLED:g} s |"
         ),
     ),
     (API, f"closed if the client takes nothing for {LIMITS.stalled_seconds:g} s"),
@@ -86,8 +86,8 @@ STATED: list[tuple[str, str]] = [
     (
         MCP,
         (
-            f"{mib(traffic.LARGEST_MESSAGE)} MB in one message, {mib(traffic.LARGEST_WIDE_MESSAGE)} MB if it is not plain "
-            f"ASCII, and {MOST_VALUES:,} values"
+            f"{mib(traffic.LARGEST_MESSAGE)} MB in one message, {mib(traffic.LARGEST_WIDE_MESSAGE)} MB if it is not "
+            f"plain ASCII, and {MOST_VALUES:,} values"
         ),
     ),
     (MCP, f"what is compressed and holds nothing after {mib(traffic.LARGEST_MESSAGE)} MB"),
@@ -107,8 +107,8 @@ STATED: list[tuple[str, str]] = [
     (
         EVENTS,
         (
-            f"above all {mib(answer.MOST_TEXT)} MiB, {answer.MOST_CALLS:,} calls or {answer.MOST_EVENTS:,} events in one "
-            f"answer and {mib(answer.MOST_TURN_TEXT)} MiB in one turn"
+            f"above all {mib(answer.MOST_TEXT)} MiB, {answer.MOST_CALLS:,} calls or {answer.MOST_EVENTS:,} events "
+            f"in one answer and {mib(answer.MOST_TURN_TEXT)} MiB in one turn"
         ),
     ),
     (SETTINGS, f"| text, thinking and arguments together, in one answer | {mib(answer.MOST_TEXT)} MiB |"),
