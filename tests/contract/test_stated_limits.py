@@ -15,6 +15,8 @@ from holdfast.providers.event_stream import LONGEST_EVENT
 from holdfast.providers.http_model import LONGEST_ERROR
 from holdfast.providers.protocols import answer_bounds as answer
 from holdfast.session.session_id import LONGEST_ID
+from holdfast.tools.builtin import fetch
+from holdfast.tools.builtin.html_to_markdown import MOST_TAGS
 from holdfast.tools.mcp.call_result import LONGEST_RESULT
 from holdfast.tools.mcp.sdk import traffic
 from holdfast.tools.mcp.sdk.http_bodies import SIGN_IN_WITHIN
@@ -48,7 +50,7 @@ def kib(number: int) -> str:
 BROWSER, API, MCP, FLEET = (
     "docs/how-to/browser.md", "docs/reference/http-api.md", "docs/how-to/mcp.md", "docs/how-to/fleet.md",
 )  # fmt: skip
-EVENTS, SETTINGS = "docs/reference/events.md", "docs/reference/settings.md"
+EVENTS, SETTINGS, READ = "docs/reference/events.md", "docs/reference/settings.md", "docs/reference/limits.md"
 
 STATED: list[tuple[str, str]] = [
     (BROWSER, f"holdfast serves http://127.0.0.1:{PORT}"),
@@ -111,6 +113,7 @@ STATED: list[tuple[str, str]] = [
             f"in one answer and {mib(answer.MOST_TURN_TEXT)} MiB in one turn"
         ),
     ),
+    (READ, f"`fetch` reads, {fetch.MOST:,} bytes and {MOST_TAGS:,} tags are read, in {fetch.SECONDS:g} s"),
     (SETTINGS, f"| text, thinking and arguments together, in one answer | {mib(answer.MOST_TEXT)} MiB |"),
     (SETTINGS, f"| the same, in all answers of a turn | {mib(answer.MOST_TURN_TEXT)} MiB |"),
     (SETTINGS, f"| calls in one answer | {answer.MOST_CALLS:,} |"),
