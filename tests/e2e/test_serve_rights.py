@@ -49,7 +49,7 @@ class Asked:
 
 
 def requests_of(session: str) -> list[Asked]:
-    """Return a request for each route of the page, and for each kind of body that has a right of its own."""
+    """Return a request for each route of the page, and for each kind of body with its own right."""
     found: list[Asked] = []
     for method, path, right in ROW.findall(PAGE.read_text("utf-8")):
         where = path.format(session=session)
