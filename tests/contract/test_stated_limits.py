@@ -27,7 +27,7 @@ from holdfast.tools.message_frame import MOST_VALUES
 from holdfast.ui.export.markdown import LONGEST_MARKDOWN
 from holdfast.ui.service import api, session_routes
 from holdfast.ui.service.connections import ConnectionLimits
-from holdfast.ui.service.dialects.page_blocks import LONGEST_LIVE
+from holdfast.ui.service.dialects.page_blocks import LONGEST_LIVE_BLOCK
 from holdfast.ui.service.local.session_table import LOOKED_AT
 from holdfast.ui.service.serve_arguments import LINGER, PORT, ServeArguments
 from holdfast.ui.service.watchers import QUIET_FOR
@@ -54,7 +54,7 @@ EVENTS, SETTINGS, READ = "docs/reference/events.md", "docs/reference/settings.md
 
 STATED: list[tuple[str, str]] = [
     (BROWSER, f"holdfast serves http://127.0.0.1:{PORT}"),
-    (BROWSER, f"Of a text of more than {LONGEST_LIVE:,} characters the page shows the end"),
+    (BROWSER, f"Of a text of more than {LONGEST_LIVE_BLOCK:,} characters the page shows the end"),
     (BROWSER, f"beyond {LONGEST_MARKDOWN:,} characters as plain text"),
     (BROWSER, f"closes a session that has been idle for {WORDS[int(LINGER)]} seconds (`--linger`)"),
     (BROWSER, f"At most `--slots` sessions are open at once ({ServeArguments().slots})"),
@@ -74,12 +74,12 @@ STATED: list[tuple[str, str]] = [
     (
         API,
         (
-            f"| body | {kib(api.LONGEST_LOGIN)} KB, complete after {api.LOGIN_WITHIN:g} s | {mib(api.LONGEST_BODY)} "
-            f"MB, never stalled for {api.STALLED:g} s |"
+            f"| body | {kib(api.LONGEST_LOGIN)} KB, complete after {api.LOGIN_BODY_WITHIN:g} s | "
+            f"{mib(api.LONGEST_BODY)} MB, never stalled for {api.STALLED:g} s |"
         ),
     ),
     (API, f"closed if the client takes nothing for {LIMITS.stalled_seconds:g} s"),
-    (API, f"`&limit={session_routes.LISTED}` (at most {session_routes.MOST_LISTED:,})"),
+    (API, f"`&limit={session_routes.SESSIONS_LISTED}` (at most {session_routes.MOST_SESSIONS_LISTED:,})"),
     (API, f"`Idempotency-Key` (at most {session_routes.LONGEST_KEY} characters)"),
     (API, f"the {LOOKED_AT} used last"),
     (API, f"each a text of at most {LONGEST_VALUE:,} characters"),

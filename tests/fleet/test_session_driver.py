@@ -55,6 +55,8 @@ def test_one_entry_marks_one_row() -> None:
         held.expect(row)
     held.store.append([e.title_entry("three"), e.title_entry("three")], expected=2)
     assert [record.seq_of(each) for each in (third, fourth, fifth)] == [3, 4, "open"]
+    held.store.append([e.title_entry("three")], expected=4)
+    assert record.seq_of(fifth) == 5
 
 
 async def test_a_place_that_could_not_be_saved_says_so_in_the_row() -> None:

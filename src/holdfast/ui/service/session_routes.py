@@ -22,8 +22,8 @@ _DialectName = Literal["holdfast", "stream-json", "ag-ui", "page"]
 _DIALECTS: tuple[_DialectName, ...] = get_args(_DialectName)
 _KINDS: tuple[InboxKind, ...] = get_args(InboxKind)
 LONGEST_KEY = 200
-LISTED = 200
-MOST_LISTED = 1000
+SESSIONS_LISTED = 200
+MOST_SESSIONS_LISTED = 1000
 _MOST_DIGITS = 12
 
 
@@ -43,7 +43,7 @@ async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
     state = offered_word(FLEET_STATES, requested)
     if requested is not None and state is None:
         raise ApiError(400, f"Unknown state {requested!r} (expected one of {', '.join(FLEET_STATES)}).")
-    limit = _number(request, "limit", LISTED, most=MOST_LISTED)
+    limit = _number(request, "limit", SESSIONS_LISTED, most=MOST_SESSIONS_LISTED)
     after = request.query_params.get("after", "")
     found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
     response = json_response({"sessions": found})
