@@ -1,17 +1,21 @@
-"""An MCP server that answers a call in a hostile way, over stdio or HTTP: `python hostile_mcp_server.py [PORT]`.
+"""An MCP server that answers a call in a hostile way, over stdio or HTTP: `python hostile_mcp_server.py MARK [PORT]`.
 
-The name of the tool is the way. Everything but calls is answered as it should be.
+The name of the tool is the way. Everything but calls is answered as it should be. When such a call has arrived, there
+is a file MARK: until then a stop comes before the call, and not into its answer.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 Pieces = Iterator[bytes]
@@ -220,7 +224,11 @@ def reply(message: dict[str, Any]) -> bytes:
 
 
 def is_hostile(message: dict[str, Any]) -> bool:
-    return message.get("method") == "tools/call" and message["params"]["name"] != "echo"
+    """Return whether the answer is hostile; then the mark is there."""
+    found = message.get("method") == "tools/call" and message["params"]["name"] != "echo"
+    if found:
+        Path(sys.argv[1]).touch()
+    return found
 
 
 def stdio() -> None:
@@ -319,9 +327,27 @@ def chain(first: bytes, pieces: Pieces, last: bytes = b"") -> Pieces:
     yield last
 
 
+def over_stdio(mark: Path) -> list[str]:
+    """Return the command of a server over stdio."""
+    return [sys.executable, __file__, str(mark)]
+
+
+@contextmanager
+def over_http(mark: Path) -> Generator[str]:
+    """Yield the URL of a server."""
+    server = subprocess.Popen([*over_stdio(mark), "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert server.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Request)
+    if len(sys.argv) > 2:
+        server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Request)
         sys.stdout.write(f"{server.server_port}\n")
         sys.stdout.flush()
         server.serve_forever()

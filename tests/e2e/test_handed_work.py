@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import sys
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 from launching import World, alive, bash
 
+from holdfast.errors import UsageError
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import CallEnded, PromptAccepted, TurnEnded
+from holdfast.system.durable_files import LOCK_FILE
 from holdfast.testing.script import Hold, Say
 from holdfast.ui.mcp_server.delegated_sessions import DelegatedOptions, DelegatedSessions
 from holdfast.ui.mcp_server.session_worker import MARK
@@ -232,3 +235,48 @@ def test_a_killed_worker_is_reported_and_its_session_goes_on(one_world: World, p
 
 def entries_of(world: World) -> list[Any]:
     return list(world.entries()) if world.sessions else []
+
+
+class Overtaken(DelegatedSessions):
+    """A server that looks whether a session is free just before the worker of an earlier server opens it."""
+
+    opened: int | None = None
+
+    async def _wait_released(self, session: str) -> None:
+        if self.opened is not None:
+            os.close(self.opened)
+            return
+        await super()._wait_released(session)
+        self.opened = os.open(self._catalog.folder(session) / LOCK_FILE, os.O_RDWR)
+        fcntl.flock(self.opened, fcntl.LOCK_EX)
+
+
+@pytest.mark.parametrize("after_turn", [1, None])
+def test_the_next_turn_is_begun_once_also_if_another_worker_has_the_session(
+    one_world: World, after_turn: int | None
+) -> None:
+    """With the turn that it follows, a repeated request is safe: it waits. Without, it might begin another turn."""
+    world = one_world
+    world.script((Say("One."),), (Say("Two."),))
+    server = Overtaken(
+        Catalog(world.home / "sessions"), folders=[world.folder], environ=world.environ(),
+        options=("-m", world.model), yolo=True,
+    )  # fmt: skip
+    how = DelegatedOptions(mode="yolo")
+
+    async def work() -> int:
+        await server.start("first", session="task-1", options=how)
+        await server.wait("task-1", HANGS, unseen)
+        begun = await server.continue_session("task-1", "more", after_turn=after_turn, options=how)
+        await server.wait("task-1", HANGS, unseen)
+        return begun.turn
+
+    if after_turn is None:
+        with pytest.raises(UsageError, match="already open in another process"):
+            asyncio.run(work())
+    else:
+        assert asyncio.run(work()) == 2
+    prompts = [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)]
+    assert prompts == (["first"] if after_turn is None else ["first", "more"])
+    eventually(lambda: not processes(world))
+    server.close()

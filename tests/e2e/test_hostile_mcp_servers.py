@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,13 +14,12 @@ import pytest
 from launching import World
 from test_mcp import outcomes
 
-from holdfast.session.journal.entries import CallStarted, TurnEnded
+from holdfast.session.journal.entries import TurnEnded
 from holdfast.testing.script import Call, Say
-from hostile_mcp_server import ENDING, ENDLESS
+from hostile_mcp_server import ENDING, ENDLESS, over_http, over_stdio
 from polling import eventually, expect_within
 from tiers import sampled
 
-PROGRAM = Path(__file__).parents[1] / "hostile_mcp_server.py"
 MOST_MEMORY = 200_000  # KB
 FLOODS = [
     *((kind, tool) for kind in ("stdio", "http") for tool in ("large", "endless", "values", "wide")),
@@ -38,23 +35,17 @@ STOPPED = [
 
 
 @contextmanager
-def configured(world: World, kind: str) -> Generator[None]:
-    """Configure a hostile server of this kind."""
-    path = world.home / "mcp.json"
+def configured(world: World, kind: str) -> Generator[Path]:
+    """Configure a hostile server of this kind; yields the mark that is there once a call has arrived."""
+    path, mark = world.home / "mcp.json", world.home / "call-arrived"
     if kind == "stdio":
-        path.write_text(json.dumps({"mcpServers": {"srv": {"command": sys.executable, "args": [str(PROGRAM)]}}}))
-        yield
+        command, *words = over_stdio(mark)
+        path.write_text(json.dumps({"mcpServers": {"srv": {"command": command, "args": words}}}))
+        yield mark
         return
-    server = subprocess.Popen([sys.executable, str(PROGRAM), "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert server.stdout is not None
-    try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+    with over_http(mark) as url:
         path.write_text(json.dumps({"mcpServers": {"srv": {"type": "http", "url": url}}}))
-        yield
-    finally:
-        server.kill()
-        server.wait()
-        server.stdout.close()
+        yield mark
 
 
 def most_memory(pid: int) -> int:
@@ -91,9 +82,9 @@ def test_a_flood_is_cut_and_takes_no_memory(one_world: World, kind: str, tool: s
 def test_a_stop_during_a_flood_takes_effect(one_world: World, kind: str, tool: str) -> None:
     world = one_world
     world.script([Call(f"mcp__srv__{tool}", {})], [Say("Done.")])
-    with configured(world, kind):
+    with configured(world, kind) as arrived:
         agent = world.start("-m", world.model, "-p", "go", "--yolo")
-        eventually(lambda: bool(world.sessions) and any(isinstance(each, CallStarted) for each in world.entries()))
+        eventually(arrived.exists)  # a stop before that is one before the call, which fails it as not sent
         time.sleep(1.0)  # the flood runs
         memory = most_memory(agent.pid)
         began = time.monotonic()

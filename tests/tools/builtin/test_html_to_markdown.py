@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from holdfast.errors import ToolFailed
-from holdfast.tools.builtin.html_to_markdown import DownloadedPage, decompress, page_text, refuse_kind
+from holdfast.tools.builtin.html_to_markdown import MOST_TAGS, DownloadedPage, decompress, page_text, refuse_kind
 
 
 def text(raw: bytes, kind: str = "text/html", charset: str | None = None) -> str:
@@ -86,3 +86,13 @@ def test_what_is_packed_never_becomes_more_than_there_is_room_for() -> None:
         decompress(b"abc", "gzip", most=2, url="u")
     with pytest.raises(ToolFailed, match="is compressed with br"):
         decompress(b"abc", "br", most=2, url="u")
+
+
+def test_of_a_page_with_too_many_tags_the_first_are_read() -> None:
+    pairs = MOST_TAGS // 2
+    whole = text(b"<b>x</b>" * pairs)
+    assert (whole.count("**x**"), "tags" in whole) == (pairs, False)
+    cut = text(b"<b>x</b>" * pairs + b"<p>behind")
+    assert cut.startswith("**x****x**")
+    assert cut.endswith("\n[Only the first 100,000 tags of the page were read.]")
+    assert "behind" not in cut

@@ -22,6 +22,7 @@ from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.connections import McpConnections, McpSettings
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.tool import ToolContext, ToolOutput
+from polling import HANGS
 from skips import imported, needs
 
 imported("mcp")
@@ -132,6 +133,22 @@ async def test_what_git_would_obey_is_moved_away_as_soon_as_the_call_has_ended(o
         assert (git / "commondir.moved-1").read_text() == "../evil\n"
         assert str(git / "commondir") in made.text
         assert made.text.startswith("made")
+
+
+@needs("bubblewrap")
+async def test_what_git_would_obey_and_came_after_the_last_call_is_moved_away_at_the_end(open_folder: Path) -> None:
+    root, session = open_folder / "ws", open_folder / "sessions/one"
+    git = root / ".git"
+    git.mkdir(parents=True)
+    async with connected(steered(open_folder), root, session) as connections:
+        later = "(until [ -e go ]; do sleep 0.05; done; echo ../evil > .git/commondir) >/dev/null 2>&1 & echo begun"
+        assert (await output_of(connections, later)).text == "begun\n"
+        (root / "go").touch()
+        async with asyncio.timeout(HANGS):
+            while not (git / "commondir").exists():  # noqa: ASYNC110 - a file of another process
+                await asyncio.sleep(0.01)
+    assert not (git / "commondir").exists()
+    assert (git / "commondir.moved-1").read_text() == "../evil\n"
 
 
 @needs("bubblewrap")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from test_connections import connected, context, output_of
-from test_hostile_servers import hostile
+from test_hostile_servers import arrived, hostile
 
 from holdfast.tools.tool import ToolOutput
 from polling import HANGS
@@ -32,13 +32,14 @@ async def processor_time() -> float:
     ],
 )
 async def test_what_a_server_sends_after_a_stop_costs_nothing(tmp_path: Path, kind: str, tool: str) -> None:
-    with hostile(kind) as server:
+    with hostile(kind, tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections, asyncio.timeout(HANGS):
             assert (await output_of(connections, "echo")).text == "echo"
             stop = asyncio.Event()
             late: list[ToolOutput] = []
             tool_context = msgspec.structs.replace(context(stop), report_late=late.append)
             task = asyncio.create_task(connections.call("srv", f"mcp__srv__{tool}", {}, tool_context))
+            await arrived(tmp_path / "mark")
             await asyncio.sleep(0.3)
             flooded = await processor_time()
             stop.set()

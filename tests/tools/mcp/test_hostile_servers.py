@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,10 +14,9 @@ from test_connections import connected, context, output_of
 from holdfast.errors import ToolFailed
 from holdfast.tools.mcp.server_definition import McpServer
 from holdfast.tools.tool import ToolOutput
-from hostile_mcp_server import BROKEN, ENDLESS
+from hostile_mcp_server import BROKEN, ENDLESS, over_http, over_stdio
 from polling import HANGS, expect_within
 
-PROGRAM = Path(__file__).parents[2] / "hostile_mcp_server.py"
 UNKNOWN = "Whether it acted is unknown: look before you repeat it."
 LARGE = "ended during this call: it sent a message of more than 32 MB."
 MANY = "ended during this call: it sent a message of more than 200000 values."
@@ -35,23 +32,26 @@ FLOODS = {
 
 
 @contextmanager
-def hostile(kind: str) -> Generator[McpServer]:
+def hostile(kind: str, mark: Path) -> Generator[McpServer]:
+    """Yield a server; there is a file `mark` once a call has arrived whose answer is hostile."""
     if kind == "stdio":
-        yield McpServer(name="srv", command=sys.executable, args=(str(PROGRAM),))
+        command, *words = over_stdio(mark)
+        yield McpServer(name="srv", command=command, args=tuple(words))
         return
-    process = subprocess.Popen([sys.executable, str(PROGRAM), "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdout is not None
-    try:
-        yield McpServer(name="srv", url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp")
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with over_http(mark) as url:
+        yield McpServer(name="srv", url=url)
+
+
+async def arrived(mark: Path) -> None:
+    """Wait for the call: a stop before that is one before the call, which fails it as not sent."""
+    async with asyncio.timeout(HANGS):
+        while not mark.exists():  # noqa: ASYNC110, ASYNC240 - of another process, on a local disk
+            await asyncio.sleep(0.01)
 
 
 async def answered(kind: str, tool: str, folder: Path) -> ToolOutput:
     """Return the output of one call; the server must be of use, or be started again, for the next one."""
-    with hostile(kind) as server:
+    with hostile(kind, folder / "mark") as server:
         async with connected(server, folder) as connections:
             async with asyncio.timeout(HANGS):
                 output = await output_of(connections, tool)
@@ -61,7 +61,7 @@ async def answered(kind: str, tool: str, folder: Path) -> ToolOutput:
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_an_answer_that_cannot_be_read_ends_its_call_at_once(tmp_path: Path, kind: str) -> None:
-    with hostile(kind) as server:
+    with hostile(kind, tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             await connections.listed("srv", asyncio.Event())
             for tool in BROKEN:
@@ -79,7 +79,7 @@ async def test_an_answer_that_cannot_be_read_ends_its_call_at_once(tmp_path: Pat
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_the_reason_is_the_true_one(tmp_path: Path, kind: str) -> None:
-    with hostile(kind) as server:
+    with hostile(kind, tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             assert "it is not JSON (unexpected end of hex escape" in (await output_of(connections, "surrogate")).text
             no_answer = "it is not a result or an error of JSON-RPC 2.0"
@@ -93,7 +93,7 @@ async def test_the_reason_is_the_true_one(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_an_error_without_an_id_ends_the_only_request_that_waits(tmp_path: Path, kind: str) -> None:
-    with hostile(kind) as server:
+    with hostile(kind, tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             began = time.monotonic()
             with pytest.raises(ToolFailed, match=r"answered with an error: no JSON \(code -32700\)\.$"):
@@ -141,7 +141,7 @@ async def test_an_answer_over_http_that_is_packed_or_long_arrives(tmp_path: Path
     output = await answered("http", "shot_event", tmp_path)
     assert output.ok
     assert "left out here" in output.text
-    with hostile("http") as server:
+    with hostile("http", tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             with pytest.raises(ToolFailed, match=r"refused the call \(HTTP 403\)\.$"):
                 await output_of(connections, "refused")
@@ -150,12 +150,13 @@ async def test_an_answer_over_http_that_is_packed_or_long_arrives(tmp_path: Path
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 @pytest.mark.parametrize("tool", ["logs", "progress"])
 async def test_a_stop_during_a_flood_takes_effect(tmp_path: Path, kind: str, tool: str) -> None:
-    with hostile(kind) as server:
+    with hostile(kind, tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             stop, heard = asyncio.Event(), asyncio.Event()
             await connections.listed("srv", stop)
             heard_text = context(stop, heard=lambda _: heard.set())
             task = asyncio.create_task(connections.call("srv", f"mcp__srv__{tool}", {}, heard_text))
+            await arrived(tmp_path / "mark")
             async with asyncio.timeout(HANGS):
                 await heard.wait() if tool == "progress" else await asyncio.sleep(0.5)
             began = time.monotonic()
@@ -170,11 +171,12 @@ async def test_a_stop_during_a_flood_takes_effect(tmp_path: Path, kind: str, too
     "tool", [each for each in ENDLESS if each not in ("endless_head", "empty_bomb", "behind_gzip")]
 )
 async def test_a_stop_during_an_answer_without_an_end_takes_effect(tmp_path: Path, tool: str) -> None:
-    with hostile("http") as server:
+    with hostile("http", tmp_path / "mark") as server:
         async with connected(server, tmp_path) as connections:
             stop = asyncio.Event()
             await connections.listed("srv", stop)
             task = asyncio.create_task(connections.call("srv", f"mcp__srv__{tool}", {}, context(stop)))
+            await arrived(tmp_path / "mark")
             await asyncio.sleep(0.3)
             assert not task.done()
             began = time.monotonic()

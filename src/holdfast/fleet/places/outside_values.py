@@ -22,7 +22,7 @@ LONGEST_VALUE = 4096
 TRANSPORTS = ("https", "http", "ssh", "file")
 """How git may reach a repository. Others, such as `ext`, run a program that the address names."""
 
-_LONGEST_BRANCH = 250
+LONGEST_BRANCH = 250
 _BRANCH = re.compile(r"[\w][\w.+#@/-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]")
@@ -82,9 +82,9 @@ def is_plain_value(text: str) -> bool:
 
 def checked_branch(text: str) -> str:
     """Return the name of a branch, a tag or a commit; raises `StateError` if it could be anything else for git."""
-    if len(text) > _LONGEST_BRANCH or not _BRANCH.fullmatch(text) or ".." in text or "//" in text:
+    if len(text) > LONGEST_BRANCH or not _BRANCH.fullmatch(text) or ".." in text or "//" in text:
         raise StateError(
-            f"Base {text[:_LONGEST_BRANCH]!r} is not valid (expected the name of a branch, tag or commit: letters, "
+            f"Base {text[:LONGEST_BRANCH]!r} is not valid (expected the name of a branch, tag or commit: letters, "
             "digits and . _ / + # @ -, the first a letter or digit). Name another base."
         )
     return text

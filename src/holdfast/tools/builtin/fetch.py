@@ -60,7 +60,10 @@ class FetchTool:
         fetch = _Fetch(look_up=self._look_up, networks=self.networks, offset=args.offset)
 
         async def run(context: ToolContext) -> ToolOutput:
-            late = f"Page {str(url)!r} was not received within {SECONDS:g} s. Try again later, or use another address."
+            late = (
+                f"Page {str(url)!r} was not received and converted within {SECONDS:g} s. "
+                "Try again later, or use another address."
+            )
             stopped = f"Page {str(url)!r} was not received yet."
             work = partial(fetch.output, url)
             return await run_bounded(work, context.stop, seconds=SECONDS, stopped=stopped, late=late)

@@ -18,6 +18,9 @@ from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 
 HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql)|application/x-ndjson")
+MOST_TAGS = 100_000
+"""Tags of a page that are read. Parsed, each takes a kilobyte; a long page has some ten thousand."""
+
 _LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "form", "nav")
 _BLANK_LINES = re.compile(r"\n\s*\n\s*\n")
 _NO_CHARSET = re.compile(r"[\W_]*(idna|punycode|undefined|(raw[\W_]*)?unicode[\W_]*escape)[\W_]*", re.IGNORECASE)
@@ -65,7 +68,13 @@ def page_text(page: DownloadedPage, stopped: Callable[[], bool] = lambda: False)
         raise ToolFailed(f"Page {page.url!r} is {kind}, not text. If you need it, ask the user or use bash.")
     looks = text[:SNIFF].lstrip().lower()
     is_html = page.kind in HTML or (not page.kind and looks.startswith(("<!doctype html", "<html")))
-    return valid_unicode(_markdown(text, page.url, stopped) if is_html and "<" in text else text).strip()
+    if not is_html or "<" not in text:
+        return valid_unicode(text).strip()
+    begin = _first_tags(text)
+    converted = valid_unicode(_markdown(begin, page.url, stopped)).strip()
+    if len(begin) < len(text):
+        converted += f"\n[Only the first {MOST_TAGS:,} tags of the page were read.]"
+    return converted
 
 
 def _decoded(page: DownloadedPage) -> str:
@@ -77,6 +86,16 @@ def _decoded(page: DownloadedPage) -> str:
         return page.raw.decode(charset, "replace")
     except (LookupError, ValueError):
         return page.raw.decode("utf-8", "replace")
+
+
+def _first_tags(html: str) -> str:
+    """Return a page up to the first tag that is too many."""
+    at = -1
+    for _ in range(MOST_TAGS + 1):
+        at = html.find("<", at + 1)
+        if at < 0:
+            return html
+    return html[:at]
 
 
 def _markdown(html: str, url: str, stopped: Callable[[], bool]) -> str:

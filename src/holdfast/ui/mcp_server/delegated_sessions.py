@@ -141,14 +141,29 @@ class DelegatedSessions:
         """
         if not prompt.strip():
             raise UsageError("The prompt is empty. Say what you want done.")
+        until = time.monotonic() + _BEGINS_WITHIN
         async with self._beginning.setdefault(session, asyncio.Lock()):
-            known = await self.read(session)
-            if after_turn is not None and known.turn != after_turn:
-                return known
-            if known.state == "running":
-                raise UsageError(f"Session {session!r} is running. Wait for it with read_session, or stop it first.")
-            await self._wait_released(session)
-            return await self._begin(session, ("-r", session), prompt, options, Path(known.cwd), after=known.turn)
+            while True:
+                known = await self.read(session)
+                if after_turn is not None and known.turn != after_turn:
+                    return known
+                if known.state == "running":
+                    raise UsageError(
+                        f"Session {session!r} is running. Wait for it with read_session, or stop it first."
+                    )
+                await self._wait_released(session)
+                try:
+                    return await self._begin(
+                        session, ("-r", session), prompt, options, Path(known.cwd), after=known.turn
+                    )
+                except UsageError:
+                    # The worker of an earlier server may be starting the same turn: it has just opened the session.
+                    # Without `after_turn` the prompt might be carried out twice.
+                    overtaken = bool(await in_daemon(lambda: self._holder(session)))
+                    overtaken = overtaken or (await self.read(session)).turn != known.turn
+                    if after_turn is None or not overtaken or time.monotonic() > until:
+                        raise
+                await asyncio.sleep(_LOOKS[0])
 
     async def read(self, session: str) -> SessionReport:
         """Return the report on a session. Raise `SessionUnknown` if it is not in the offered folders."""

@@ -38,8 +38,9 @@ LONGEST_BODY = 32 * 1024 * 1024
 LONGEST_LOGIN = 64 * 1024
 """Maximum bytes of a body that comes without a token."""
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # PostgreSQL keeps no text with one; not an escaped backslash before it
-_LOGIN_WITHIN = 10.0
-_STALLED = 60.0
+LOGIN_BODY_WITHIN = 10.0
+"""Seconds that the body of a request without a token may take."""
+STALLED = 60.0
 """Seconds after which the next bytes of a body must have arrived."""
 
 _LONGEST_NUMBER = 18
@@ -107,10 +108,10 @@ def offered_word(offered: Iterable[T], value: object) -> T | None:
 async def login_of(request: Request, kind: type[T]) -> T:
     """Return the body of a request without a token. Raise `ApiError` if it is too long, late or invalid."""
     try:
-        async with asyncio.timeout(_LOGIN_WITHIN):
+        async with asyncio.timeout(LOGIN_BODY_WITHIN):
             return await body_of(request, kind, most=LONGEST_LOGIN)
     except TimeoutError as error:
-        raise ApiError(408, f"The body is incomplete after {_LOGIN_WITHIN:g} s. Send it again.") from error
+        raise ApiError(408, f"The body is incomplete after {LOGIN_BODY_WITHIN:g} s. Send it again.") from error
 
 
 async def body_of(request: Request, kind: type[T], *, most: int = LONGEST_BODY) -> T:
@@ -123,9 +124,9 @@ async def body_of(request: Request, kind: type[T], *, most: int = LONGEST_BODY) 
     chunks = aiter(request.stream())
     while True:
         try:
-            chunk = await asyncio.wait_for(anext(chunks, None), _STALLED)
+            chunk = await asyncio.wait_for(anext(chunks, None), STALLED)
         except TimeoutError as error:
-            raise ApiError(408, f"Nothing of the body arrived for {_STALLED:g} s. Send it again.") from error
+            raise ApiError(408, f"Nothing of the body arrived for {STALLED:g} s. Send it again.") from error
         if chunk is None:
             break
         data += chunk

@@ -77,6 +77,22 @@ KNOWN_CALLER = "caller_is_known"
 """The name of the function in the state of a request that says that its caller has a valid token."""
 
 
+class _BoundedHeads(h11.Connection):
+    """h11's connection. Its own bound holds for a head that is not complete: this one for a complete head, too."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(h11.SERVER, most)
+        self._most = most
+
+    def next_event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:
+        """Return the next event; raises `RemoteProtocolError` for a head with too many bytes."""
+        before = len(self.trailing_data[0]) if self.their_state is h11.IDLE else 0
+        event = super().next_event()
+        if isinstance(event, h11.Request) and before - len(self.trailing_data[0]) > self._most:
+            raise h11.RemoteProtocolError("The head of the request is too long.")
+        return event
+
+
 class LimitedProtocol(H11Protocol):
     """uvicorn's connection, closed when it exceeds a limit of its `ConnectionGate`."""
 
@@ -90,6 +106,7 @@ class LimitedProtocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, {**app_state, KNOWN_CALLER: self._caller_is_known}, _loop)
+        self.conn = _BoundedHeads(self.gate.limits.head_bytes)
         self._address = ""
         self._counted = self._refused = False
         self._clock: asyncio.TimerHandle | None = None

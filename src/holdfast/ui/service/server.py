@@ -95,7 +95,6 @@ async def _serve(
         lifespan="off",
         ws="none",
         http=limited_protocol(ConnectionGate(limits)),
-        h11_max_incomplete_event_size=limits.head_bytes,
         timeout_keep_alive=int(limits.head_seconds),
         backlog=limits.backlog,
         server_header=False,

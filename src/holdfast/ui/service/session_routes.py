@@ -21,8 +21,9 @@ from holdfast.ui.service.watchers import LiveSource
 _DialectName = Literal["holdfast", "stream-json", "ag-ui", "page"]
 _DIALECTS: tuple[_DialectName, ...] = get_args(_DialectName)
 _KINDS: tuple[InboxKind, ...] = get_args(InboxKind)
-_LONGEST_KEY = 200
-_MOST_LISTED = 1000
+LONGEST_KEY = 200
+SESSIONS_LISTED = 200
+MOST_SESSIONS_LISTED = 1000
 _MOST_DIGITS = 12
 
 
@@ -42,7 +43,7 @@ async def list_sessions(api: Api, request: Request, caller: Caller) -> Response:
     state = offered_word(FLEET_STATES, requested)
     if requested is not None and state is None:
         raise ApiError(400, f"Unknown state {requested!r} (expected one of {', '.join(FLEET_STATES)}).")
-    limit = _number(request, "limit", 200, most=_MOST_LISTED)
+    limit = _number(request, "limit", SESSIONS_LISTED, most=MOST_SESSIONS_LISTED)
     after = request.query_params.get("after", "")
     found = await in_daemon(lambda: api.record.sessions(state, limit=limit, after=after))
     response = json_response({"sessions": found})
@@ -178,8 +179,8 @@ async def _session(api: Api, request: Request) -> FleetSession:
 
 def _key(request: Request) -> str:
     key = request.headers.get("idempotency-key", "")
-    if len(key) > _LONGEST_KEY or not key.isprintable():
-        raise ApiError(400, f"Idempotency-Key is invalid (expected at most {_LONGEST_KEY} printable characters).")
+    if len(key) > LONGEST_KEY or not key.isprintable():
+        raise ApiError(400, f"Idempotency-Key is invalid (expected at most {LONGEST_KEY} printable characters).")
     return key
 
 
@@ -189,14 +190,14 @@ def _number(request: Request, name: str, default: int, *, most: int = 2**31 - 1)
         return default
     number = _whole_number(value)
     if number is None or number > most:
-        raise ApiError(400, f"{name} {value[:_LONGEST_KEY]!r} is invalid (expected a number from 0 to {most}).")
+        raise ApiError(400, f"{name} {value[:LONGEST_KEY]!r} is invalid (expected a number from 0 to {most}).")
     return number
 
 
 def _position(seen: str) -> int:
     number = _whole_number(seen)
     if number is None or number >= 2**31:
-        raise ApiError(400, f"Last-Event-ID {seen[:_LONGEST_KEY]!r} is invalid (expected the id of an event).")
+        raise ApiError(400, f"Last-Event-ID {seen[:LONGEST_KEY]!r} is invalid (expected the id of an event).")
     return number
 
 

@@ -1,4 +1,4 @@
-"""A client that takes nothing of a long answer is cut off; one that takes it slowly is not."""
+"""A client that takes nothing of a long answer is cut off, one that takes it slowly is not; a head has a bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 import uvicorn
@@ -38,12 +38,17 @@ async def at_once(request: Request) -> Response:
     return Response(b"x" * SIZE)
 
 
+async def short(request: Request) -> Response:
+    del request
+    return Response(b"short")
+
+
 @contextmanager
 def served() -> Generator[tuple[uvicorn.Server, int]]:
     limits = ConnectionLimits(head_seconds=0.3, stalled_seconds=STALLED)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(
-            Starlette(routes=[Route("/stream", stream), Route("/at-once", at_once)]),
+            Starlette(routes=[Route("/stream", stream), Route("/at-once", at_once), Route("/short", short)]),
             http=limited_protocol(ConnectionGate(limits)),
             log_config=None,
             lifespan="off",
@@ -78,3 +83,42 @@ def test_a_client_that_takes_an_answer_slowly_gets_all_of_it(kept: str) -> None:
             if time.monotonic() - begun < 4 * STALLED:
                 time.sleep(0.02)
         assert got > SIZE
+
+
+def head(size: int, *, ends: bool = True) -> bytes:
+    """Return the head of a request of so many bytes; the connection ends behind its answer, if it `ends`."""
+    first = b"GET /short HTTP/1.1\r\nhost: x\r\n" + b"connection: close\r\n" * ends
+    return first + b"x: " + b"x" * (size - len(first) - 7) + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("way", ["in one piece", "in pieces", "in many headers", "behind another request"])
+def test_a_head_has_a_bound_however_it_arrives(way: str) -> None:
+    most = ConnectionLimits().head_bytes
+    with served() as (_, port):
+        for size, status in ((most, b"200"), (most + 1, b"400"), (10 * most, b"400")):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                whole = head(size)
+                match way:
+                    case "in pieces":
+                        pieces = [whole[:-9], whole[-9:]]
+                    case "in many headers":
+                        pieces = [whole.replace(b"x" * 60, b"x" * 20 + b"\r\ny:" + b"x" * 36)]
+                    case "behind another request":
+                        pieces = [head(100, ends=False) + whole]
+                    case _:
+                        pieces = [whole]
+                with suppress(ConnectionError):  # refused before it was sent whole
+                    for each in pieces:
+                        client.sendall(each)
+                answers = received(client).split(b"HTTP/1.1 ")[1:]
+                assert answers[-1].startswith(status), (way, size)
+                assert len(answers) == (2 if way == "behind another request" else 1)
+
+
+def received(client: socket.socket) -> bytes:
+    """Return all that arrives before the end of the connection."""
+    found = b""
+    with suppress(ConnectionError):
+        while piece := client.recv(65_536):
+            found += piece
+    return found

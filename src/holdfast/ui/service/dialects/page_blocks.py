@@ -119,7 +119,7 @@ _LIVE_EVERY = 0.1
 """Seconds between two messages with live text: each redraws the full block."""
 _REST = 4
 """A redraw is followed by so many times its duration for all else that the server does."""
-_LONGEST_LIVE = 16_384
+LONGEST_LIVE_BLOCK = 16_384
 """Characters of a text shown while it is written: all of it would be parsed and sent ten times a second."""
 
 
@@ -230,9 +230,9 @@ class PageDialect:
 
 def _shown(block: Block) -> Block:
     """Return the block, of a long text that is still written only the end."""
-    if not isinstance(block, AnswerBlock | Thinking) or not _is_open(block) or len(block.text) <= _LONGEST_LIVE:
+    if not isinstance(block, AnswerBlock | Thinking) or not _is_open(block) or len(block.text) <= LONGEST_LIVE_BLOCK:
         return block
-    before = len(block.text) - _LONGEST_LIVE
+    before = len(block.text) - LONGEST_LIVE_BLOCK
     note = f"[… {before:,} characters before these are shown when it is complete …]"
     return msgspec.structs.replace(block, text=f"{note}\n\n{block.text[before:]}")
 
