@@ -142,6 +142,16 @@ class PluginTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     off: tuple[PluginName, ...] = ()
 
 
+TestCommand = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+
+
+class ReceiptTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Receipts: `tests` are commands that run your tests, and `line` is whether a turn ends with one on the screen."""
+
+    tests: tuple[TestCommand, ...] = ()
+    line: bool = True
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -184,6 +194,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     search: Search | None = None
     mcp: McpTable = msgspec.field(default_factory=McpTable)
     plugins: PluginTable = msgspec.field(default_factory=PluginTable)
+    receipt: ReceiptTable = msgspec.field(default_factory=ReceiptTable)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 
@@ -350,6 +361,7 @@ def _near(fault: SettingFault, config: type[Config | ProjectConfig]) -> str:
             McpTable,
             McpServerTable,
             PluginTable,
+            ReceiptTable,
             Server,
             ModelOverrides,
         )

@@ -112,6 +112,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         describe_bug=describe_bug,
         slash_commands=options.slash_commands,
         kept_files=kept_files,
+        own_tests=options.config.receipt.tests,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:
