@@ -21,7 +21,7 @@ def acted(found: Receipt) -> bool:
 
 def receipt_line(found: Receipt) -> str:
     """Return the receipt in one line."""
-    commands, failed = len(found.commands), sum(1 for each in found.commands if each.exit != 0)
+    commands, failed = len(found.commands), sum(1 for each in found.commands if each.exit)
     files = len({*found.files.changed, *found.files.by_command})
     parts = [
         _tests(found.tests) if found.tests is not None else "",

@@ -183,7 +183,7 @@ class View:
                 self._call(entry, seq, at)
             case e.TurnEnded():
                 self._end_all()
-                text = "".join(sentence.text for sentence in sentences)
+                text = "".join(sentence.text for sentence in sentences if sentence.kind == "end")
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
                 self._blocks.add(end)
                 self._boundary = len(self.keys)
