@@ -350,8 +350,8 @@ def _show_size(folder: Path, *, as_json: bool, stdout: TextIO) -> int:
     """Print how many bytes a session has on disk: what is kept of files for an undo, and all the rest."""
     from holdfast.undo.budget import kept_bytes
 
-    kept, total = kept_bytes(folder / UNDO_FOLDER), kept_bytes(folder)
-    sizes = {"total": total, "undo": kept, "conversation": total - kept}
+    for_undo, total = kept_bytes(folder / UNDO_FOLDER), kept_bytes(folder)
+    sizes = {"total": total, "undo": for_undo, "conversation": total - for_undo}
     if as_json:
         print(json.dumps(sizes, indent=2), file=stdout)
     else:

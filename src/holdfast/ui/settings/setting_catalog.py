@@ -115,7 +115,7 @@ def setting_names() -> Iterator[str]:
         tables = [each for each in _kinds(found) if isinstance(each, inspect.StructType)]
         for field in (field for each in tables for field in each.fields):
             yield from walk(field.type, (*above, field.encode_name))
-        if len(tables) < len(_kinds(found)):  # also a value of its own, such as `undo`
+        if len(tables) < len(_kinds(found)):  # it may be a value too, such as `undo`
             yield key_text(above)
 
     yield from walk(inspect.type_info(Config), ())
