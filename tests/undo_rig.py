@@ -64,8 +64,9 @@ async def until(check: Callable[[], bool]) -> None:
 class UndoRig:
     """A session in `home/w`, whose files are kept in `home/home/s`."""
 
-    def __init__(self, home: Path, store: Store | None = None) -> None:
+    def __init__(self, home: Path, store: Store | None = None, *, confined: bool = False) -> None:
         self.home = home
+        self.confined = confined
         self.folder = home / "w"
         self.session = home / "home" / "s"
         self.folder.mkdir(exist_ok=True)
@@ -83,6 +84,8 @@ class UndoRig:
             return self.model
 
         toolbox = LocalToolbox(self.folder, self.session)
+        if self.confined:
+            toolbox.confine("require")
         reading = self.store.read()
         kept = KeptFiles(toolbox, reading)
         agent = Agent(
@@ -120,9 +123,9 @@ class UndoRig:
 
 
 @asynccontextmanager
-async def undo_rig(home: Path, store: Store | None = None) -> AsyncGenerator[UndoRig]:
-    """Give a session, and close it."""
-    rig = UndoRig(home, store)
+async def undo_rig(home: Path, store: Store | None = None, *, confined: bool = False) -> AsyncGenerator[UndoRig]:
+    """Give a session whose commands may be confined, and close it."""
+    rig = UndoRig(home, store, confined=confined)
     try:
         yield rig
     finally:

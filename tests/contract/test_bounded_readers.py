@@ -24,6 +24,7 @@ ALLOWED = {
     "providers/model_table.py": "a file of the package",
     "providers/refusals.py": "a file of the package",
     "tools/known_programs/*": "files of the package",
+    "tools/test_runs/runner_table.py": "a file of the package",
     "tools/workspace/autorun_files.py": "a file of the package",
     "tools/arguments/name_aliases.py": "a file of the package",
     "fleet/postgres/schema.py": "files of the package",

@@ -20,6 +20,7 @@ from holdfast.providers.refusals import ROWS, RefusalTable
 from holdfast.tools.arguments.name_aliases import AliasTable
 from holdfast.tools.known_programs.readers import GIT_READERS, READERS, GitTable, ReaderRow
 from holdfast.tools.known_programs.widened_programs import WidenedRow
+from holdfast.tools.test_runs.runner_table import RunnerTable
 from holdfast.tools.workspace.autorun_files import AutorunGroup
 from holdfast.typed_data import decode_json
 
@@ -30,6 +31,7 @@ TABLES: dict[str, object] = {
     "tools/known_programs/widened_programs.json": list[WidenedRow],
     "tools/known_programs/git_readers.json": GitTable,
     "tools/known_programs/readers.json": list[ReaderRow],
+    "tools/test_runs/runners.json": RunnerTable,
     "tools/workspace/autorun_files.json": tuple[AutorunGroup, ...],
 }
 """The tables that are written by hand, and their form."""

@@ -65,7 +65,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "holdfast itself, as a run that must outlive the server that starts it",
     ("tools/workspace/file_list.py", "processes"): "git, which lists the files for the composer and has a time limit",
     ("undo/private_git.py", "processes"): "git, which keeps the files from before a command and has a time limit",
-    ("ui/tui/pages/git_diff.py", "processes"): "git, which reads the working tree for a page and has a time limit",
+    ("ui/view/repository.py", "processes"): "git, which reads the working tree and has a time limit",
     (
         "ui/tui/terminal/terminal_restore.py",
         "processes",

@@ -45,7 +45,7 @@ def test_a_turn_with_a_question_an_edit_and_an_answer(world: World) -> None:
     second = editor.permission(2)
     assert second["params"]["toolCall"]["kind"] == "execute"
     editor.choose(second, "once")
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     assert editor.text() == "I look. Done."
     calls = editor.updates("tool_call")
     assert [each["kind"] for each in calls] == ["edit", "edit", "execute"]
@@ -77,7 +77,7 @@ def test_a_refused_call_and_a_closed_question(world: World) -> None:
     editor.choose(editor.permission(), "no")
     question = editor.permission(2)
     editor.send({"id": question["id"], "result": {"outcome": {"outcome": "cancelled"}}})
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
     assert editor.leave().code == 0
     assert outcomes(world) == ["denied", "not_started"]
     assert ends(world) == ["user"]
@@ -91,7 +91,7 @@ def test_an_answer_that_is_none_is_asked_for_once_more_and_then_denied(one_world
     request = editor.prompt(editor.opened(), "go")
     editor.send({"id": editor.permission()["id"], "result": {"outcome": {"outcome": "selected", "optionId": "tea"}}})
     editor.send({"id": editor.permission(2)["id"], "error": {"code": -32601, "message": "no"}})
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     assert outcomes(world) == ["denied"]
     editor.leave()
 
@@ -105,24 +105,24 @@ def test_a_cancel_is_answered_with_cancelled_wherever_it_comes(world: World) -> 
     streamed = editor.prompt(session, "one")
     editor.until(lambda _: "half of it" in editor.text())
     editor.cancel(session)
-    assert editor.answer(streamed)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(streamed)["result"]["stopReason"] == "cancelled"
     request = editor.prompt(session, "two")
     question = editor.permission()
     editor.cancel(session)  # and the question is never answered in time
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
     editor.until(lambda line: line.get("params") == {"requestId": question["id"]})
     editor.choose(question, "once")  # too late
     editor.ask("session/set_mode", sessionId=session, modeId="yolo")
     running = editor.prompt(session, "three")
     eventually((world.folder / "ran").exists)
     editor.send({"method": "$/cancel_request", "params": {"requestId": running["id"]}})
-    assert editor.answer(running)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(running)["result"]["stopReason"] == "cancelled"
     both = editor.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "four"}])
     editor.send(both, cancelled(session), cancelled(session))
-    assert editor.answer(both)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(both)["result"]["stopReason"] == "cancelled"
     editor.cancel(session)  # nothing runs
     last = editor.prompt(session, "five")
-    assert editor.answer(last)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(last)["result"]["stopReason"] == "end_turn"
     assert editor.leave().code == 0
     assert outcomes(world) == ["not_started", "interrupted"]
     assert ends(world) == ["user"] * 4 + ["finished"]
@@ -137,8 +137,8 @@ def test_a_second_prompt_stops_the_first(world: World) -> None:
     first = editor.prompt(session, "one")
     editor.until(lambda _: "half of it" in editor.text())
     second = editor.prompt(session, "two")
-    assert editor.answer(first)["result"] == {"stopReason": "cancelled"}
-    assert editor.answer(second)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(first)["result"]["stopReason"] == "cancelled"
+    assert editor.answer(second)["result"]["stopReason"] == "end_turn"
     assert editor.text().endswith("second")
     editor.leave()
 
@@ -172,7 +172,7 @@ def test_loaded_in_a_new_process_the_history_is_replayed_the_same_each_time(worl
             again.vanish()
             again = Editor(world, "--yolo")
     assert replays[0] == replays[1]
-    assert again.answer(again.prompt(session, "more"))["result"] == {"stopReason": "end_turn"}
+    assert again.answer(again.prompt(session, "more"))["result"]["stopReason"] == "end_turn"
     again.leave()
     other = Editor(world)
     other.ask("initialize", protocolVersion=1)
@@ -198,7 +198,7 @@ def test_killed_anywhere_it_loads_with_true_words(world: World) -> None:
     last = again.updates("tool_call_update")[-1]
     assert last["status"] == "failed"
     assert "nterrupted" in last["content"][0]["content"]["text"]
-    assert again.answer(again.prompt(session, "go on"))["result"] == {"stopReason": "end_turn"}
+    assert again.answer(again.prompt(session, "go on"))["result"]["stopReason"] == "end_turn"
     again.leave()
     assert outcomes(world) == ["interrupted"]
 
@@ -229,7 +229,7 @@ def test_a_turn_that_fails_is_an_error_and_the_next_prompt_works(one_world: Worl
     assert error["code"] == -32603
     assert error["data"] == {"cause": "provider", "retryable": False}
     assert "choose another model" in error["message"]
-    assert editor.answer(editor.prompt(session, "two"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "two"))["result"]["stopReason"] == "end_turn"
     editor.leave()
 
 
@@ -250,7 +250,7 @@ def test_what_is_no_message_costs_nothing(one_world: World) -> None:
     assert codes[:6] == [-32700, -32600, -32700, -32600, -32700, -32601]
     half = editor.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "HERE"}])
     editor.send(json.dumps({"jsonrpc": "2.0", **half}).replace("HERE", "a \\ud800 b").encode() + b"\n")
-    assert editor.answer(half)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(half)["result"]["stopReason"] == "end_turn"
     assert world.user_texts == ["a \ufffd b"]
     editor.leave()
 
@@ -269,7 +269,7 @@ def test_images_files_and_unsaved_files_of_a_prompt(one_world: World) -> None:
         {"type": "resource", "resource": {"uri": uri, "text": "buffer\n"}},
         {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"},
     ]
-    assert editor.ask("session/prompt", sessionId=session, prompt=blocks)["result"] == {"stopReason": "end_turn"}
+    assert editor.ask("session/prompt", sessionId=session, prompt=blocks)["result"]["stopReason"] == "end_turn"
     (prompt,) = [entry for entry in world.entries() if isinstance(entry, PromptAccepted)]
     assert [image.data for image in prompt.images] == [png()]
     assert prompt.text.startswith("Compare @a.txt with\n@a.txt\n```\nbuffer\n```\n")
@@ -289,7 +289,7 @@ def test_choices_commands_and_a_session_that_is_open_elsewhere(one_world: World)
     for option, value in (("mode", "yolo"), ("model", "nope"), ("thinking", "tea"), ("tea", "x")):
         answer = editor.ask("session/set_config_option", sessionId=session, configId=option, value=value)
         assert answer["error"]["code"] in (-32602, -32603), answer
-    assert editor.answer(editor.prompt(session, "/rename My work"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "/rename My work"))["result"]["stopReason"] == "end_turn"
     assert editor.updates("session_info_update")[-1]["title"] == "My work"
     other = Editor(world)
     other.ask("initialize", protocolVersion=1)
@@ -336,7 +336,7 @@ def test_a_signal_settles_both_sessions_of_one_editor(one_world: World) -> None:
     waiting = editor.prompt(second, "two")
     editor.permission()
     editor.agent.send(signal.SIGTERM)
-    assert editor.answer(running)["result"] == editor.answer(waiting)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(running)["result"] == editor.answer(waiting)["result"]["stopReason"] == "cancelled"
     ran = editor.leave()
     assert ran.code == 0, ran.err
     for session in world.sessions:

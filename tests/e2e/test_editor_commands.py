@@ -21,14 +21,14 @@ def test_the_listed_commands_are_those_of_the_host_and_each_is_answered(one_worl
     (listed,) = editor.updates("available_commands_update")
     names = [each["name"] for each in listed["availableCommands"]]
     assert names == [each for each in SESSION_COMMANDS if each not in ("new", "quit", "continue")]
-    assert editor.answer(editor.prompt(session, "/status"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "/status"))["result"]["stopReason"] == "end_turn"
     assert f"Session {session}, 0 turns." in editor.text()
     assert "closes its sessions" in editor.answer(editor.prompt(session, "/quit"))["error"]["message"]
     assert "Unknown mode 'yolo'" in editor.answer(editor.prompt(session, "/permissions yolo"))["error"]["message"]
-    assert editor.answer(editor.prompt(session, "/permissions plan"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "/permissions plan"))["result"]["stopReason"] == "end_turn"
     editor.until(lambda _: bool(editor.updates("current_mode_update")))
     assert editor.updates("current_mode_update")[-1]["currentModeId"] == "plan"
-    assert editor.answer(editor.prompt(session, "/tea"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "/tea"))["result"]["stopReason"] == "end_turn"
     assert editor.leave().code == 0
     assert [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)] == ["/tea"]
     assert [entry.mode for entry in world.entries() if isinstance(entry, ModeChanged)] == ["plan"]
@@ -38,7 +38,7 @@ def test_a_command_of_the_users_own_is_shown_as_a_call_and_can_be_stopped(one_wo
     world = one_world
     editor = Editor(world)
     session = editor.opened()
-    assert editor.answer(editor.prompt(session, "!echo mine"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "!echo mine"))["result"]["stopReason"] == "end_turn"
     (card,) = editor.updates("tool_call")
     assert (card["kind"], card["title"]) == ("execute", "! echo mine")
     (end,) = editor.updates("tool_call_update")
@@ -47,7 +47,7 @@ def test_a_command_of_the_users_own_is_shown_as_a_call_and_can_be_stopped(one_wo
     slow = editor.prompt(session, "!touch ran; sleep 600")
     eventually((world.folder / "ran").exists)
     editor.cancel(session)
-    assert editor.answer(slow)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(slow)["result"]["stopReason"] == "cancelled"
     assert editor.leave().code == 0
     assert [entry.outcome for entry in world.entries() if isinstance(entry, ShellEnded)] == ["ok", "interrupted"]
 
@@ -65,10 +65,10 @@ def test_an_ended_task_begins_a_turn_that_is_shown_and_that_a_prompt_stops(one_w
     )
     editor = Editor(world, "--yolo")
     session = editor.opened()
-    assert editor.answer(editor.prompt(session, "build it"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "build it"))["result"]["stopReason"] == "end_turn"
     (world.folder / "go").touch()
     editor.until(lambda _: "It was built." in editor.text())
-    assert editor.answer(editor.prompt(session, "stop that"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "stop that"))["result"]["stopReason"] == "end_turn"
     assert editor.text().endswith("Heard.")
     assert editor.leave().code == 0
     prompts = [entry.text for entry in world.entries() if isinstance(entry, PromptAccepted)]
@@ -88,7 +88,7 @@ def test_a_generated_title_is_shown_without_another_prompt(one_world: World) -> 
     world.script((Say("It leaks a lease."),), (Say("The flaky lease"),))
     editor = Editor(world)
     session = editor.opened()
-    assert editor.answer(editor.prompt(session, "look at this"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(editor.prompt(session, "look at this"))["result"]["stopReason"] == "end_turn"
     editor.until(lambda _: len(editor.updates("session_info_update")) > 1)
     assert [each["title"] for each in editor.updates("session_info_update")] == ["look at this", "The flaky lease"]
     assert editor.leave().code == 0

@@ -45,7 +45,7 @@ def test_a_question_of_the_model_is_a_form_with_own_words(one_world: World) -> N
     editor.fill(editor.form(3))  # nothing is filled in: it is asked once more
     editor.fill(editor.form(4), own_words="neither")
     editor.send({"id": editor.form(5)["id"], "result": {"action": "decline"}})
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.leave()
     expected = [(("Postgres",), "but not today"), (("SQLite", "Postgres"), ""), ((), "neither"), ((), "")]
     assert answers(world) == expected
@@ -59,11 +59,11 @@ def test_a_closed_form_stops_the_turn_and_a_stop_withdraws_the_form(one_world: W
     session = editor.opened(**FORMS)
     request = editor.prompt(session, "go")
     editor.send({"id": editor.form()["id"], "result": {"action": "cancel"}})
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
     request = editor.prompt(session, "again")
     form = editor.form(2)
     editor.cancel(session)
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
     editor.until(lambda line: line.get("params") == {"requestId": form["id"]})
     editor.leave()
     assert outcomes(world) == ["not_started", "not_started"]
@@ -84,8 +84,8 @@ def test_without_forms_options_are_marked_one_by_one_and_own_words_are_the_next_
     assert names[2][:2] == ["☒ SQLite: One file.", "☒ Postgres: A server."]
     assert [len(each) for each in names] == [3, 4, 4, 4]  # nothing marked: nothing to answer with
     editor.choose(editor.permission(5), "own")
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
-    assert editor.answer(editor.prompt(session, "neither"))["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
+    assert editor.answer(editor.prompt(session, "neither"))["result"]["stopReason"] == "end_turn"
     editor.leave()
     assert answers(world) == [(("Postgres",), "")]
     assert outcomes(world) == ["ok", "not_started"]
@@ -117,7 +117,7 @@ def test_a_question_that_a_kill_left_open_is_asked_again_once(world: World) -> N
     permission = again.permission()
     assert permission["params"]["toolCall"]["toolCallId"] == call
     again.choose(permission, "once")
-    assert again.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert again.answer(request)["result"]["stopReason"] == "end_turn"
     assert again.updates("tool_call_update")[-1]["status"] == "completed"
     assert again.text() == "Whole."
     again.until(lambda _: len(again.updates("available_commands_update")) > 1)
@@ -136,7 +136,7 @@ def test_the_same_prompt_asks_again_and_can_be_cancelled_in_its_packet(one_world
     again, session, _ = left_open(world)
     both = again.request("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "do it"}])
     again.send(both, {"method": "session/cancel", "params": {"sessionId": session}})  # in one packet
-    assert again.answer(both)["result"] == {"stopReason": "cancelled"}
+    assert again.answer(both)["result"]["stopReason"] == "cancelled"
     assert again.questions == []
     again.leave()
     assert outcomes(world) == ["not_started"]
@@ -146,7 +146,7 @@ def test_other_words_leave_the_call_undone(one_world: World) -> None:
     world = one_world
     world.script((bash("touch ran"),), (Say("Whole."),))
     again, session, _ = left_open(world)
-    assert again.answer(again.prompt(session, "something else"))["result"] == {"stopReason": "end_turn"}
+    assert again.answer(again.prompt(session, "something else"))["result"]["stopReason"] == "end_turn"
     again.leave()
     assert again.questions == []
     assert outcomes(world) == ["not_started"]

@@ -62,7 +62,7 @@ def test_a_form_whose_answers_a_kill_took_is_asked_again(one_world: World) -> No
     assert card["status"] in ("pending", "in_progress")
     request = again.prompt(session, "/continue")
     fill(again, 1)
-    assert again.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert again.answer(request)["result"]["stopReason"] == "end_turn"
     again.leave()
     ((outcome, text),) = outcomes(one_world)
     assert (outcome, json.loads(text)) == ("ok", ANN)
@@ -74,15 +74,15 @@ def test_a_server_that_waits_is_answered_by_forms_declined_or_stopped(one_world:
     editor, session, request = asked_by(one_world, "asking", "book", **FORMS)
     one_world.script([Call("mcp__srv__book", {})], [Say("Two.")], [Call("mcp__srv__book", {})])
     fill(editor, 1)
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.answer(editor.prompt(session, "an answer that is not asked for"))
     request = editor.prompt(session, "again")
     editor.send({"id": editor.form(5)["id"], "result": {"action": "decline"}})
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     request = editor.prompt(session, "and again")
     form = editor.form(6)
     editor.cancel(session)
-    assert editor.answer(request)["result"] == {"stopReason": "cancelled"}
+    assert editor.answer(request)["result"]["stopReason"] == "cancelled"
     editor.until(lambda line: line.get("params") == {"requestId": form["id"]})
     editor.leave()
     answers = [
@@ -101,11 +101,11 @@ def test_a_page_is_shown_with_its_address_by_a_client_that_can(one_world: World)
     accepted = {"action": "accept"}
     judge_by("CreateElicitationResponse", accepted)
     editor.send({"id": editor.form()["id"], "result": accepted})
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.answer(editor.prompt(session, "more"))
     request = editor.prompt(session, "again")
     editor.send({"id": editor.form(2)["id"], "result": {"action": "decline"}})
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.leave()
     assert [json.loads(text) for _, text in outcomes(one_world)] == [{"action": "accept"}, {"action": "decline"}]
 
@@ -117,14 +117,14 @@ def test_without_forms_a_page_is_a_permission_and_a_text_can_only_be_declined(on
     assert "https://pay.example.com/42" in json.dumps(opens["params"]["toolCall"])
     names = {each["name"]: each["optionId"] for each in opens["params"]["options"]}
     editor.choose(opens, names["I open it myself"])
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.answer(editor.prompt(session, "more"))
     request = editor.prompt(session, "again")
     text = editor.permission(2)
     assert "Your name" in json.dumps(text["params"]["toolCall"])
     assert [each["name"] for each in text["params"]["options"]] == ["Decline: answer none of it"]
     editor.choose(text, text["params"]["options"][0]["optionId"])
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.leave()
     assert [outcome for outcome, _ in outcomes(one_world)] == ["ok", "ok"]
     assert [json.loads(text) for _, text in outcomes(one_world)] == [{"action": "accept"}, {"action": "decline"}]

@@ -165,7 +165,7 @@ def test_an_editor_gets_an_option_for_each_level(one_world: World) -> None:
     assert "It needs the display." in str(second["params"]["toolCall"]["content"])
     editor.choose(second, "inside")
     editor.choose(editor.permission(3), "no")
-    assert editor.answer(request)["result"] == {"stopReason": "end_turn"}
+    assert editor.answer(request)["result"]["stopReason"] == "end_turn"
     editor.leave()
     always = [("session", "allow_always"), ("project", "allow_always")]
     once, outside, no = ("once", "allow_once"), ("outside", "allow_once"), ("no", "reject_once")

@@ -124,7 +124,7 @@ def shown_again(world: World, folder: Path, client: Client) -> list[str]:
     ends |= {each["toolCallId"] for each in again.updates("tool_call") if each["status"] in ("completed", "failed")}
     found += [f"card {each} has no end" for each in cards if each not in ends]
     answer = again.answer(again.prompt(client.session, "go on"))
-    if answer.get("result") != {"stopReason": "end_turn"}:
+    if answer.get("result", {}).get("stopReason") != "end_turn":
         found.append(f"the next prompt was answered with {answer}")
     again.leave()
     return found

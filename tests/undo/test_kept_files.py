@@ -12,6 +12,7 @@ import pytest
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
+from holdfast.undo.budget import UndoBudget, kept_by_session, kept_bytes
 from holdfast.undo.kept_contents import KeptContents
 from holdfast.undo.path_states import ABSENT_STATE, PathChanged, look, make
 from holdfast.undo.scan import DEPENDENCY_FOLDERS
@@ -99,22 +100,34 @@ async def test_what_is_kept_of_a_call_is_durable_with_its_start(tmp_path: Path) 
 async def test_what_only_old_turns_need_is_deleted_beyond_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.undo.budget.KEPT_TURNS", 2)
     monkeypatch.setattr("holdfast.undo.session_undo.CALLS_BETWEEN", 1)
     async with undo_rig(tmp_path) as rig:
         for number in range(4):
             await rig.bash(f"echo version-{number} > a; echo only-{number} > b{number}")
         before = contents(rig.folder)
-        rig.undo.most_kept = 1
+        rig.undo.budget = UndoBudget(turns=2, session=1)
         await rig.bash("true")
         assert not any(b"version-0" in each for each in objects(rig.session / "undo"))
-        rig.undo.most_kept = 1 << 30
+        rig.undo.budget = UndoBudget()
         await rig.undo.rewind(rig.agent, 4, "files")
         assert (rig.folder / "a").read_text() == "version-2\n"
         await rig.undo.redo(rig.agent)
         assert contents(rig.folder) == before
         await rig.undo.rewind(rig.agent, 1, "files")
         assert contents(rig.folder) == {}
+
+
+@needs("git")
+async def test_other_sessions_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.undo.session_undo.CALLS_BETWEEN", 1)
+    async with undo_rig(tmp_path) as rig:
+        (rig.session.parent / "other" / "undo").mkdir(parents=True)
+        (rig.session.parent / "other" / "undo" / "a").write_bytes(bytes(200_000))
+        assert kept_by_session(rig.session.parent) == {"other": kept_bytes(rig.session.parent / "other")}
+        rig.undo.budget = UndoBudget(total=100_000)
+        await rig.bash("echo 1 > a", "echo 2 > a")
+        failed = [each.failed for each in rig.of(e.SnapshotTaken) if isinstance(each, e.SnapshotTaken)]
+        assert any("undo.max_total" in each for each in failed)
 
 
 def test_a_path_that_is_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -54,6 +54,12 @@ class Permissions:
         """Return whether the rules let a call run, and how it is confined."""
         return decide(planned.plan, self.policy(), tool=planned.tool)
 
+    def allowed_by(self, planned: PlannedCall) -> str:
+        """Return what allowed a call that ran without a question."""
+        from holdfast.tools.approval.allowed_by import allowed_by
+
+        return allowed_by(planned.plan, self.policy(), tool=planned.tool)
+
     def with_notice(self, plan: Plan) -> Plan:
         """Return the plan for a question: the first of a run says if commands are not confined, no other does."""
         if self._noticed:

@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.config.model_servers import Count, Dollars, ModelOverrides, ProviderLimits, Retries, Seconds, Server
 from holdfast.config.setting_faults import SettingFault, setting_fault, without
+from holdfast.config.undo_settings import UndoTable
 from holdfast.errors import ConfigInvalid
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.journal.model_settings import (
@@ -142,6 +143,16 @@ class PluginTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     off: tuple[PluginName, ...] = ()
 
 
+TestCommand = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+
+
+class ReceiptTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Receipts: `tests` are commands that run your tests, and `line` is whether a turn ends with one on the screen."""
+
+    tests: tuple[TestCommand, ...] = ()
+    line: bool = True
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of `config.toml`. `models` is by PROVIDER:MODEL.
 
@@ -150,7 +161,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     `title_model` writes the titles of sessions; with None the first prompts are the titles. `fallback_model` stands in,
     for one turn, for a `model` that does not answer. `on_approval` applies where no user can be asked. With `wake`,
     a background task that ends by itself while nothing runs begins a turn. With `undo`, what files were before a call
-    is kept with the session. `edit_tool` is how a new session edits
+    is kept with the session, as much as its table says. `edit_tool` is how a new session edits
     files: "auto" uses the way its model was trained on. `tools` are the only tools of new sessions, None for all that
     suit. `statusline` is a shell command whose first line of output
     replaces the facts in the status line. With `mouse`, the screen takes the mouse. With `show_thinking`, the
@@ -167,7 +178,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sandbox: SandboxMode = "auto"
     pid_namespace: bool = False
     wake: bool = False
-    undo: bool = True
+    undo: bool | UndoTable = True
     edit_tool: EditDialect = "auto"
     tools: tuple[str, ...] | None = None
     statusline: str | None = None
@@ -184,6 +195,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     search: Search | None = None
     mcp: McpTable = msgspec.field(default_factory=McpTable)
     plugins: PluginTable = msgspec.field(default_factory=PluginTable)
+    receipt: ReceiptTable = msgspec.field(default_factory=ReceiptTable)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 
@@ -194,6 +206,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 raise ValueError(f'Model {name!r} names no provider (expected [models."PROVIDER:MODEL"])')
         if self.fallback_model is not None and self.fallback_model == self.model:
             raise ValueError(f"`fallback_model` is `model` itself, {self.model!r} (expected another model)")
+
+    @property
+    def undo_table(self) -> UndoTable:
+        """Return how much is kept of files."""
+        return self.undo if isinstance(self.undo, UndoTable) else UndoTable()
 
     def model_settings(self, model: str) -> ModelSettings:
         """Return the settings of the config for PROVIDER:MODEL: the model's own, else the general ones."""
@@ -350,6 +367,8 @@ def _near(fault: SettingFault, config: type[Config | ProjectConfig]) -> str:
             McpTable,
             McpServerTable,
             PluginTable,
+            ReceiptTable,
+            UndoTable,
             Server,
             ModelOverrides,
         )

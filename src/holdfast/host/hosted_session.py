@@ -103,6 +103,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
     `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files.
+    `own_tests` are commands that the user calls test runs.
     `describe_bug` returns a sentence about an exception that is no `HoldfastError`: only the surface knows where it
     keeps the traceback.
     """
@@ -117,6 +118,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     greeting: tuple[str, ...] = ()
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
     kept_files: KeptFiles | None = None
+    own_tests: tuple[str, ...] = ()
     describe_bug: Callable[[BaseException], str] = bug_in_short
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])
 

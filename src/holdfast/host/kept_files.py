@@ -15,6 +15,7 @@ from holdfast.system.durable_files import UNDO_FOLDER
 
 if TYPE_CHECKING:
     from holdfast.agent.journal_writer import JournalWriter
+    from holdfast.config.undo_settings import UndoTable
     from holdfast.tools.toolbox import LocalToolbox
     from holdfast.undo.session_undo import SessionUndo
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 class KeptFiles:
     """The undo of the session whose tools are `tools` and whose journal was `reading` when it was opened."""
 
-    def __init__(self, tools: LocalToolbox, reading: Reading) -> None:
+    def __init__(self, tools: LocalToolbox, reading: Reading, *, table: UndoTable | None = None) -> None:
+        """Create it; `table` says how much may be kept."""
+        self._table = table
         self._folder = tools.folder / UNDO_FOLDER
         self._root: Path = tools.root
         self._private = tools.private
@@ -34,11 +37,16 @@ class KeptFiles:
     def undo(self) -> SessionUndo:
         """Return the undo itself, loaded from now on."""
         if self._undo is None:
+            from holdfast.config.undo_settings import bytes_of
+            from holdfast.undo.budget import UndoBudget
             from holdfast.undo.session_undo import SessionUndo
 
             reading, self._reading = self._reading, None
             assert reading is not None
             self._undo = SessionUndo(self._folder, self._root, reading=reading, private=self._private)
+            if (table := self._table) is not None:
+                session, total = bytes_of(table.max_size), bytes_of(table.max_total)
+                self._undo.budget = UndoBudget(turns=table.keep, session=session, total=total)
         return self._undo
 
     def seam(self) -> Seam:

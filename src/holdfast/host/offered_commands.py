@@ -41,6 +41,12 @@ UNDO_COMMANDS = (
 )
 """The commands of a session that keeps files."""
 
+RECEIPT_COMMAND = OfferedCommand(
+    "receipt",
+    "what really happened in the last turn: commands, tests, files, cost; /receipt all: in the session",
+    "all",
+)
+
 
 def added_commands(
     plugins: Mapping[str, PluginSlashCommand], prompts: Iterable[ServerPrompt]

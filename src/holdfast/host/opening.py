@@ -66,7 +66,11 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     not `usable`, and say itself what a bug is.
     """
     connect_model = connect_to or connector(options, log)
-    kept_files = KeptFiles(session.toolbox, session.reading) if rules.undo and options.config.undo else None
+    kept_files = (
+        KeptFiles(session.toolbox, session.reading, table=options.config.undo_table)
+        if rules.undo and options.config.undo
+        else None
+    )
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         agent = options.new_agent(
@@ -112,6 +116,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         describe_bug=describe_bug,
         slash_commands=options.slash_commands,
         kept_files=kept_files,
+        own_tests=options.config.receipt.tests,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

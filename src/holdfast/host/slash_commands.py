@@ -16,7 +16,7 @@ from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
 from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.host.offered_commands import UNDO_COMMANDS, OfferedCommand, added_commands
+from holdfast.host.offered_commands import RECEIPT_COMMAND, UNDO_COMMANDS, OfferedCommand, added_commands
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -26,13 +26,13 @@ from holdfast.tool_calls import Mode
 class SlashReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a slash command wants: a `command` of the host, to `leave` the session, then `lines` to show.
 
-    `late` is a last line that takes a moment.
+    `late` are last lines that take a moment.
     """
 
     lines: tuple[str, ...] = ()
     command: c.Command | None = None
     leave: LeaveRequested | None = None
-    late: Callable[[], str] | None = None
+    late: Callable[[], tuple[str, ...]] | None = None
 
 
 class SlashContext(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ def _status(now: SlashContext, rest: str) -> SlashReply:
             f"Model {conversation.chosen_model}. Mode {mode}.",
             f"Tokens: {usage.input_tokens:,} in, {usage.output_tokens:,} out. Cost: {cost}.",
         ),
-        late=lambda: f"Sandbox {now.session.sandbox_line(mode)}.",
+        late=lambda: (f"Sandbox {now.session.sandbox_line(mode)}.",),
     )
 
 
@@ -157,6 +157,23 @@ def _redo(now: SlashContext, rest: str) -> SlashReply:
     return SlashReply(command=c.Redo())
 
 
+def _receipt(now: SlashContext, rest: str) -> SlashReply:
+    if rest not in ("", "all"):
+        return _usage("receipt")
+    prompts, journal = now.agent.conversation.prompts, now.agent.journal
+    turn = 0 if rest or not prompts else prompts[-1].turn
+
+    def lines() -> tuple[str, ...]:
+        from holdfast.agent.receipt.folded_receipt import receipt
+        from holdfast.agent.receipt.receipt_lines import receipt_details
+
+        return receipt_details(
+            receipt(journal.entries(), turn=turn, root=str(now.session.cwd), tests=now.session.own_tests)
+        )
+
+    return SlashReply(late=lines)
+
+
 def _usage(name: str, *chosen: str) -> SlashReply:
     """Return what is chosen now, and what the command is for."""
     return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
@@ -189,6 +206,7 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         each.name: SlashCommand(each.summary, run, each.takes, fits=_can_undo)
         for each, run in zip(UNDO_COMMANDS, (_undo, _redo), strict=True)
     },
+    RECEIPT_COMMAND.name: SlashCommand(RECEIPT_COMMAND.summary, _receipt, RECEIPT_COMMAND.takes),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }
@@ -220,4 +238,4 @@ async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: 
     reply = command.run(now, typed.rest)
     if reply.late is None:
         return reply
-    return msgspec.structs.replace(reply, lines=(*reply.lines, await in_daemon(reply.late)))
+    return msgspec.structs.replace(reply, lines=(*reply.lines, *(await in_daemon(reply.late))))

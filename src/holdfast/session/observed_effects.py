@@ -34,7 +34,11 @@ def observed_effect(moved: FilesMoved | None, confined: Confined) -> tuple[Obser
 
 
 def changes_sentence(moved: FilesMoved) -> str:
-    """Return what a call has changed in files, as found now."""
+    """Return what a call has changed in files, as found now.
+
+    What only a later process looks at may have come from others: after the kill, nothing was looked at.
+    """
+    subject = "Since it began, it or another program" if moved.later else "It"
     created, changed, deleted = _sorted(moved.changes)
     parts = [
         f"{verb} {_listed(paths)}"
@@ -43,7 +47,7 @@ def changes_sentence(moved: FilesMoved) -> str:
     ]
     if not parts and not moved.uncovered:
         return "The files of this folder were compared with what they were before: none was changed."
-    sentence = f"It {' and '.join(parts)}." if parts else ""
+    sentence = f"{subject} {' and '.join(parts)}." if parts else ""
     other = f" Of files that are not kept: {_listed(moved.uncovered)} changed." if moved.uncovered else ""
     return f"{sentence}{other}".strip()
 

@@ -6,25 +6,50 @@ the next redo needs, and what the newest turns changed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+
 from holdfast.session.journal.restores import RestoreStep
+from holdfast.system.durable_files import UNDO_FOLDER
 from holdfast.undo.history import CallChanges, UndoHistory
 
-KEPT_TURNS = 50
-"""Turns whose changes can be undone however much is kept."""
 
-MOST_KEPT = 1 << 30
-"""Bytes of what is kept of one session."""
+class UndoBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be kept: `turns` that can be undone however much that is, `session` bytes of one, `total` of all."""
+
+    turns: int = 50
+    session: int = 1 << 30
+    total: int = 5 << 30
+
 
 _FOLDER_NAME = re.compile(r"[0-9a-f]{2}")
 
 
-def needed_objects(history: UndoHistory) -> set[str]:
+def kept_bytes(folder: Path) -> int:
+    """Return the bytes on disk of everything below a folder."""
+    total = 0
+    for at, _, names in os.walk(folder):
+        for each in names:
+            try:
+                total += os.lstat(f"{at}/{each}").st_blocks * 512
+            except FileNotFoundError:
+                continue  # it was a temporary file
+    return total
+
+
+def kept_by_session(sessions: Path) -> dict[str, int]:
+    """Return the bytes that each session in this folder keeps of files, without those that keep none."""
+    found = {folder.parent.name: kept_bytes(folder) for folder in sessions.glob(f"*/{UNDO_FOLDER}")}
+    return {name: size for name, size in found.items() if size}
+
+
+def needed_objects(history: UndoHistory, turns: int) -> set[str]:
     """Return the ids of the objects that undos of the newest turns need, and restores that are not over."""
-    newest = sorted({each.turn for each in (*history.calls, *history.undone)})[-KEPT_TURNS:]
+    newest = sorted({each.turn for each in (*history.calls, *history.undone)})[-turns:]
     calls = [each for each in (*history.calls, *history.undone) if each.turn in newest]
     restores = (each for each in (history.unfinished, history.redoable) if each is not None)
     steps = (step for each in restores for step in each.steps)

@@ -31,7 +31,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
 from holdfast.session.observed_effects import interrupted_note
 from holdfast.system.threads import in_daemon
-from holdfast.undo.budget import MOST_KEPT, needed_objects
+from holdfast.undo.budget import UndoBudget, kept_by_session, needed_objects
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
@@ -53,7 +53,14 @@ class SessionUndo:
     `reading` is the journal when the session was opened.
     """
 
-    def __init__(self, folder: Path, root: Path, *, reading: Reading, private: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        root: Path,
+        *,
+        reading: Reading,
+        private: Sequence[Path] = (),
+    ) -> None:
         self._folder = folder
         self._root = root
         self._private = private
@@ -65,8 +72,8 @@ class SessionUndo:
         self._gave_up = ""
         self._journal: JournalWriter | None = None
         self._since_look = 0  # calls until the size is looked at again
-        self.most_kept = MOST_KEPT
-        """Bytes of what is kept."""
+        self.budget = UndoBudget()
+        """How much may be kept."""
         self._opened_snapshots: Snapshots | None = None
         self._one_restore = threading.Lock()
         self._looking: asyncio.Task[None] | None = None
@@ -109,11 +116,19 @@ class SessionUndo:
             return True
         self._since_look = CALLS_BETWEEN
         contents = self._snapshots.contents
-        if contents.size() <= self.most_kept:
+        budget, sessions = self.budget, self._folder.parent.parent
+        others = sum(kept_by_session(sessions).values()) - contents.size()
+        most = min(budget.session, max(0, budget.total - others))
+        if contents.size() <= most:
             return True
-        self._snapshots.delete_all_but(needed_objects(undo_history(self._journal.entries())))
-        if contents.size() > self.most_kept:
-            self._gave_up = f"More than {self.most_kept:,} bytes are kept for the newest turns."
+        self._snapshots.delete_all_but(needed_objects(undo_history(self._journal.entries()), budget.turns))
+        if (size := contents.size()) > budget.session:
+            self._gave_up = f"More than {budget.session:,} bytes are kept for the newest turns (undo.max_size)."
+        elif size + others > budget.total:
+            self._gave_up = (
+                f"All sessions together keep more than {budget.total:,} bytes (undo.max_total). Delete sessions that "
+                "you do not need: holdfast doctor names the largest."
+            )
         return not self._gave_up
 
     def _with_missing_folders(self, path: str) -> tuple[str, ...]:

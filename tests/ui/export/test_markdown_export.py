@@ -43,6 +43,7 @@ def test_what_happened_in_the_order_it_did() -> None:
         "# Session s\n\n> **Damaged:** Entry 9 is lost.",
         "## Turn 1\n\n> # go\n> and look\n\nI **look**.\n\n**✗ bash**: failed, 1.2 s",
         '```\n{"command": "ls"}\n```\n\n````\n```\nevil\n# no heading\n````\n\n*Turn ended: you stopped the turn*\n',
+        "*1 command · 1 call of unknown effect*",
     ]
     place = -1
     for each in expected:

@@ -65,6 +65,7 @@ def test_a_busy_day_is_shown_in_order() -> None:
     assert kinds[12:] == [
         "AnswerBlock",
         "TurnEnd",
+        "Note",  # what happened in the turn
         "UserBlock",
         "Thinking",
         "AnswerBlock",

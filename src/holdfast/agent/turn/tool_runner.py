@@ -308,6 +308,9 @@ class Calls:
             confined=allowed.confined,
             arguments=judged.part.arguments if judged.changed_by else "",
             changed_by=judged.changed_by,
+            allowed_by=(
+                "" if open_call.approval_request else self._context.permissions.allowed_by(self._planned(judged))
+            ),
         )
         self._journal.append(*(() if open_call.can_continue else (*for_undo, started)))
         self._to(Signal.RUN)

@@ -22,6 +22,8 @@ class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-start
 
     `remote` is the server's tool that it calls. `confined` is the wall around a command, "" if there was none.
     `arguments` are those that it runs with if `changed_by`, a part of holdfast, gave it others than the model's.
+    `allowed_by` is what allowed it if no question was asked: `free` or `mode:`, `rule:` or `pattern:` with its text; ""
+    for a call that only reads, or in an older journal.
     """
 
     call: str
@@ -32,6 +34,7 @@ class CallStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="call-start
     confined: Confined = ""
     arguments: str = ""
     changed_by: str = ""
+    allowed_by: str = ""
 
 
 class ProcessStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="process-started", omit_defaults=True):

@@ -105,7 +105,12 @@ class BashTool:
 
             finished = await self._supervisors.run(confined, stop=context.stop, emit=context.emit, on_start=on_start)
             file = keep_cut_output(spool, output_path, finished)
-            return command_output(finished, file, confined=context.confined, typed=context.typed)
+            output = command_output(finished, file, confined=context.confined, typed=context.typed)
+            if args.background or context.typed or output.exit is None:
+                return output
+            from holdfast.tools.test_runs.run_of_line import unknown_exit_note
+
+            return msgspec.structs.replace(output, text=output.text + unknown_exit_note(args.command, output.exit))
 
         def release() -> None:
             if output_path is not None:

@@ -76,14 +76,19 @@ class CommandLine(msgspec.Struct, frozen=True):
 
     `unclear` says in one sentence why the command is not understood; "" if it is. Then `commands` may lack some, and
     nothing of it may run without asking or be remembered. `pipelines` are those of more than one stage: for each, the
-    places in `commands` of what runs in each stage.
+    places in `commands` of what runs in each stage. `hidden` says for each command in a few words what stands between
+    its exit code and the line's, "" if the line ends with its exit code, provided that it ran.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     unclear: str = ""
     pipelines: tuple[tuple[tuple[int, ...], ...], ...] = ()
     loops: tuple[Loop, ...] = ()
+    hidden: tuple[str, ...] = ()
 
+
+CHAINED = "a command behind `&&`"
+"""What hides the exit code of a command that another one follows only if it succeeded."""
 
 FOUND = "{}"
 """Stands for the files that `find` hands over; where a shell has it, it is a fixed word."""

@@ -17,7 +17,16 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
-from holdfast.tools.shell.command_line import Assignment, CommandLine, Folder, Loop, Redirect, SimpleCommand, Word
+from holdfast.tools.shell.command_line import (
+    CHAINED,
+    Assignment,
+    CommandLine,
+    Folder,
+    Loop,
+    Redirect,
+    SimpleCommand,
+    Word,
+)
 from holdfast.tools.shell.parts import MOST_DEPTH, Folders, PartReader, string
 
 if TYPE_CHECKING:
@@ -31,6 +40,10 @@ MOST_LINE_WORDS = 1_024
 _TOO_MANY = f"It has too many commands or words (at most {MOST_COMMANDS} and {MOST_LINE_WORDS:,} are judged)."
 
 _MOST_FOLDERS = 8
+
+_PIPE = "a pipe"
+_BEHIND = "another command behind it"
+_ENDS_AS_ITS_LAST = {"program", "subshell", "compound_statement"} | syntax.OWN_SHELL
 
 _NOTHING = Word(":", fixed=True, raw=":", prefix=":")
 """The program in front of the words of a loop, which bash matches with files, too."""
@@ -69,7 +82,13 @@ def parse_command(text: str) -> CommandLine:
         reading.program(_parser().parse(reading.source).root_node)
     except _TooManyError:
         reading.unclear = _TOO_MANY
-    return CommandLine(tuple(reading.commands), reading.unclear, tuple(reading.pipelines), tuple(reading.loops))
+    return CommandLine(
+        tuple(reading.commands),
+        reading.unclear,
+        tuple(reading.pipelines),
+        tuple(reading.loops),
+        tuple(reading.hidden),
+    )
 
 
 @lru_cache(maxsize=4)
@@ -170,7 +189,8 @@ class _Reading(PartReader):
                 continue
             if not (free or ends_line or child.type in syntax.PARTS_OF_STATEMENTS):
                 self.fail("Where a command begins is not clear.")
-            good, after = self.statement(child, every)
+            with self.hidden_by(_between(node, child)):
+                good, after = self.statement(child, every)
             every, free = every | after, False
         self.gap(at, node.end_byte, lines=True)
         return good, self.bounded(every)
@@ -194,7 +214,8 @@ class _Reading(PartReader):
                 self.comment(child)
             elif child.is_named:
                 before = good if operator == "&&" else every
-                succeeded, after = self.statement(child, before)
+                with self.hidden_by(_between_in_list(node, child, operator)):
+                    succeeded, after = self.statement(child, before)
                 good = succeeded if operator in {"&&", ""} else good | succeeded
                 every = self.bounded(every | after)
                 operator = "?"
@@ -216,7 +237,8 @@ class _Reading(PartReader):
             begun = len(self.commands)
             if stages and re.match(rb"(?:!|time)[ \t\n\\]", self.source[child.start_byte : child.end_byte]):
                 self.fail("`time` and `!` are programs behind a pipe.")
-            self.statement(child, folders)
+            with self.hidden_by(_PIPE):
+                self.statement(child, folders)
             stages.append(tuple(range(begun, len(self.commands))))
         self.pipelines.append(tuple(stages))
 
@@ -300,6 +322,7 @@ class _Reading(PartReader):
         self.commands.append(
             SimpleCommand(command.assignments, words, command.redirects, command.raw, _sorted(folders))
         )
+        self.hidden.append(self.between)
         if after is not None:
             return after
         moves = [word.text for word in words[:3]]
@@ -313,21 +336,49 @@ class _Reading(PartReader):
             return frozenset({(_SOMEWHERE,)}), frozenset({(_SOMEWHERE,)})
         return folders, folders
 
+    def hide(self, span: tuple[int, int], why: str) -> None:
+        """Note that commands which were read already do not decide the exit code."""
+        for at in range(*span):
+            self.hidden[at] = self.hidden[at] or why
+
     def after_here(self, node: Node, span: tuple[int, int], after: tuple[Folders, Folders]) -> None:
         """Read the commands after the beginning of a here-document, in the same line."""
         if node.type != "heredoc_redirect":
             return
         for child in node.children:
             if child.type == "pipeline":
+                self.hide(span, _PIPE)
                 self.pipeline(child, after[1], tuple(range(*span)))
             elif child.is_named and child.type not in syntax.HERE_PARTS:
-                self.statement(child, after[1])
+                self.hide(span, _BEHIND)
+                with self.hidden_by(_BEHIND):
+                    self.statement(child, after[1])
             elif not child.is_named and child.type not in {"<<", "<<-", "&&", "||"}:
                 self.fail(f"{child.type!r} was not understood.")
 
 
 def _sorted(folders: Folders) -> tuple[Folder, ...]:
     return tuple(sorted(folders, key=lambda folder: [word.raw for word in folder]))
+
+
+def _between(node: Node, child: Node) -> str:
+    """Return what stands between the exit code of a statement and that of the structure around it, "" if nothing."""
+    if node.type == "negated_command":
+        return "`!`"
+    if node.type not in _ENDS_AS_ITS_LAST:
+        return "a condition or a loop"
+    later = [each for each in node.children if each.start_byte >= child.end_byte and each.type != "comment"]
+    if later and later[0].type == "&":
+        return "it runs in the background"
+    return _BEHIND if any(each.is_named and each.type not in syntax.REDIRECTS for each in later) else ""
+
+
+def _between_in_list(node: Node, child: Node, before: str) -> str:
+    """Return the same for a statement of a list, in front of which the operator `before` stands."""
+    if before == "||":
+        return "`||`"
+    later = next((each.type for each in node.children if each.start_byte >= child.end_byte and not each.is_named), "")
+    return {"": "", "&&": CHAINED}.get(later, "`||`")
 
 
 def _calculates(node: Node) -> bool:

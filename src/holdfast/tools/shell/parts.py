@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.tools.shell import syntax
-from holdfast.tools.shell.command_line import Assignment, Folder, Loop, Redirect, RedirectKind, SimpleCommand, Word
+from holdfast.tools.shell.command_line import (
+    CHAINED,
+    Assignment,
+    Folder,
+    Loop,
+    Redirect,
+    RedirectKind,
+    SimpleCommand,
+    Word,
+)
 from holdfast.tools.shell.syntax import UnreadableError, expect_substitutions, read_word
 
 if TYPE_CHECKING:
@@ -32,8 +43,20 @@ class PartReader(ABC):
         self.commands: list[SimpleCommand] = []
         self.pipelines: list[tuple[tuple[int, ...], ...]] = []
         self.loops: list[Loop] = []
+        self.hidden: list[str] = []
+        self.between = ""  # what stands between the exit code of what is read and the line's
         self.unclear = ""
         self.depth = 0
+
+    @contextmanager
+    def hidden_by(self, why: str) -> Generator[None]:
+        """Read what does not decide the exit code of the line, because of `why`; "" if it does."""
+        before = self.between
+        self.between = (before if before != CHAINED else "") or why or before  # the chain is the weakest
+        try:
+            yield
+        finally:
+            self.between = before
 
     def fail(self, why: str) -> None:
         """Note that the command is not understood."""
@@ -245,7 +268,8 @@ class PartReader(ABC):
                 if self.depth > MOST_DEPTH:
                     self.fail("Its parts are nested too deeply.")
                 else:
-                    self.substitution(each, start, folders)
+                    with self.hidden_by("a substitution"):
+                        self.substitution(each, start, folders)
                 self.depth -= 1
             else:
                 waiting.extend(reversed(each.children))

@@ -44,6 +44,7 @@ from holdfast.ui.acp.questions.client_questions import ClientQuestions
 from holdfast.ui.acp.session_choices import SessionChoices
 from holdfast.ui.acp.session_start import StartedSession
 from holdfast.ui.acp.turn_answer import stop_reason
+from holdfast.ui.headless.turn_end import TurnWatch
 from holdfast.ui.json_rpc.connection import EditorConnection
 from holdfast.ui.json_rpc.messages import INVALID_PARAMS, RequestId, RpcError
 from holdfast.ui.startup.debug_log_option import debug_log_note
@@ -84,6 +85,7 @@ class EditorSession:
         self._yolo = yolo
         self._refusals = refusals
         self._prompts: list[_Prompt] = []
+        self._watch = TurnWatch(started.options.config.receipt.tests)
         self._question_task: asyncio.Task[None] | None = None
         self._abilities = abilities
         self._listed: AcpFields = {}
@@ -198,17 +200,23 @@ class EditorSession:
 
     def _answer(self, prompt: _Prompt) -> None:
         refused: list[RpcError] = []
-        reason = "end_turn"
+        reason, meta = "end_turn", AcpFields()
         with self._refusals.to(refused.append):
             result = prompt.submission.ended.result()
             if isinstance(result, e.TurnEnded):
                 reason = self._end_of(result)
+                meta = self._receipt_of(result)
         if prompt.is_cancelled:
-            self._connection.answer(prompt.request, {"stopReason": "cancelled"})
+            self._connection.answer(prompt.request, {"stopReason": "cancelled", **meta})
         elif refused:
             self._connection.refuse(prompt.request, refused[0])
         else:
-            self._connection.answer(prompt.request, {"stopReason": reason})
+            self._connection.answer(prompt.request, {"stopReason": reason, **meta})
+
+    def _receipt_of(self, ended: e.TurnEnded) -> AcpFields:
+        """Return what happened in a turn, for the editor's program."""
+        found = self._watch.ended(ended, self._host.agent.conversation).receipt
+        return {"_meta": {"holdfast/receipt": msgspec.to_builtins(found)}}
 
     def _end_of(self, ended: e.TurnEnded) -> str:
         """Return the stop reason of a turn, or raise `RpcError` if it failed."""
@@ -243,6 +251,7 @@ class EditorSession:
             case h.Warned(message=message) if not any(each.submission.ended.done() for each in self._prompts):
                 self._display.show(self._updates.note(message, "error"))
             case _ if isinstance(event, Event):
+                self._watch.see(event)
                 self._display.emit(event)
             case _:
                 pass

@@ -17,6 +17,7 @@ import msgspec
 from holdfast.config.settings import read_config
 from holdfast.errors import EXIT_DAMAGE, EXIT_OK, UsageError
 from holdfast.session.catalog import Catalog, SessionSummary
+from holdfast.system.durable_files import UNDO_FOLDER
 from holdfast.system.user_directories import homes
 from holdfast.text import literal, printable
 from holdfast.ui.command_table import SESSION_IMPORT, SESSION_MOVE_OPTIONS, SESSION_MOVES
@@ -57,6 +58,7 @@ class _Arguments(MoveArguments):
     trash: bool
     history: bool
     requests: bool
+    size: bool
     provider: str | None
     file: str
     output: str | None
@@ -115,6 +117,7 @@ def command_parser() -> argparse.ArgumentParser:
     add.add_argument("--json", action="store_true", help="print every journal entry as JSON")
     add.add_argument("--history", action="store_true", help="show the messages as the model reads them, with call IDs")
     add.add_argument("--provider", metavar="PROVIDER", help="with --history: for this provider")
+    add.add_argument("--size", action="store_true", help="show how many bytes it has on disk, and what for")
     add.add_argument("--requests", action="store_true", help="show each request: its size, and how much was cached")
     add = commands.add_parser("branches", help="list the branches that rewinds created", allow_abbrev=False)
     add.add_argument("session", metavar="ID", help="session ID or unique prefix")
@@ -319,6 +322,8 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
     if arguments.provider and not arguments.history:
         raise UsageError(f"--provider {arguments.provider!r} works only with --history. Add --history.")
     session = catalog.find(arguments.session).id
+    if arguments.size:
+        return _show_size(catalog.folder(session), as_json=arguments.json, stdout=stdout)
     reading = read_copy(catalog.folder(session))
     if arguments.history:
         from holdfast.ui.commands.show_history import show_sent
@@ -339,6 +344,19 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
             for line in _sentence_lines(sentence):
                 print(line, file=stdout)
     return EXIT_DAMAGE if reading.findings else EXIT_OK
+
+
+def _show_size(folder: Path, *, as_json: bool, stdout: TextIO) -> int:
+    """Print how many bytes a session has on disk: what is kept of files for an undo, and all the rest."""
+    from holdfast.undo.budget import kept_bytes
+
+    for_undo, total = kept_bytes(folder / UNDO_FOLDER), kept_bytes(folder)
+    sizes = {"total": total, "undo": for_undo, "conversation": total - for_undo}
+    if as_json:
+        print(json.dumps(sizes, indent=2), file=stdout)
+    else:
+        print("\n".join(f"{name:<12}  {byte_count(size):>10}" for name, size in sizes.items()), file=stdout)
+    return EXIT_OK
 
 
 def _verify(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:

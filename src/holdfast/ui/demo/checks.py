@@ -24,7 +24,7 @@ DEEDS = ("check", "tag", "upload")
 """The steps that the project's program must have done at the end, each exactly once."""
 
 _EFFECT_TEXTS = {
-    "interrupted": ("Effect unknown", "It created ", "It changed "),
+    "interrupted": ("Effect unknown", "It created ", "It changed ", "Since it began, "),
     "not_started": ("It had no effect",),
 }
 

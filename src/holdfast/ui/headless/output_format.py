@@ -6,7 +6,7 @@ and hides nothing.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -15,8 +15,10 @@ from holdfast.errors import ProviderFault
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import Entry, TurnEnded
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
-from holdfast.session.receipt import Receipt
 from holdfast.ui.headless.denied_calls import DeniedCall
+
+if TYPE_CHECKING:
+    from holdfast.agent.receipt.receipt import Receipt
 
 
 class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,13 @@ class RunOpened(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[tuple[str, str], ...] = ()
 
 
+def _no_receipt() -> Receipt:
+    """Return the receipt of a turn in which nothing happened; its values are loaded where one is made."""
+    from holdfast.agent.receipt.receipt import Receipt
+
+    return Receipt()
+
+
 class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a run: its turn, with the conversation and the exit code at that time.
 
@@ -52,7 +61,7 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True):
     denied: tuple[DeniedCall, ...] = ()
     tasks: tuple[str, ...] = ()
     calls: int = 0
-    receipt: Receipt = Receipt()
+    receipt: Receipt = msgspec.field(default_factory=_no_receipt)
     unmet: tuple[str, ...] = ()
 
 

@@ -45,14 +45,16 @@ from holdfast.ui.headless.turn_end import TurnWatch
 class TurnResults:
     """Writes the events of the run, and a result after each turn."""
 
-    def __init__(self, output: StreamJsonOutput, conversation: Callable[[], Conversation]) -> None:
+    def __init__(
+        self, output: StreamJsonOutput, conversation: Callable[[], Conversation], own_tests: tuple[str, ...] = ()
+    ) -> None:
         self.exit_code = EXIT_OK
         """The exit code of the last turn that failed or was stopped."""
         self.over = False
         """Whether a turn ended after which no further one can run."""
         self._output = output
         self._conversation = conversation
-        self._watch = TurnWatch()
+        self._watch = TurnWatch(own_tests)
         self._ended: tuple[TurnEnded, Conversation] | None = None
 
     def event(self, event: HostEvent) -> None:
@@ -84,14 +86,19 @@ class PromptStream:
     """The turns of one run, from lines that become prompts."""
 
     def __init__(
-        self, host: SessionHost, reader: LineReader, output: StreamJsonOutput, begin: Callable[[Opened], None]
+        self,
+        host: SessionHost,
+        reader: LineReader,
+        output: StreamJsonOutput,
+        begin: Callable[[Opened], None],
+        own_tests: tuple[str, ...] = (),
     ) -> None:
         """Create it; `begin` writes the start of the run."""
         self._host = host
         self._reader = reader
         self._output = output
         self._begin = begin
-        self._results = TurnResults(output, lambda: host.agent.conversation)
+        self._results = TurnResults(output, lambda: host.agent.conversation, own_tests)
         self.stopped = False
         """Whether the run was stopped from outside."""
         self._has_bad_lines = False

@@ -38,7 +38,6 @@ from holdfast.providers.connect import preload
 from holdfast.providers.credentials.process_environment import remove_keys
 from holdfast.session.catalog import Catalog
 from holdfast.session.journal.entries import Cause, TurnEnded
-from holdfast.session.receipt import known_condition, unmet
 from holdfast.session.storage.temporary_sessions import delete_abandoned, delete_temporary
 from holdfast.system.user_directories import homes
 from holdfast.ui.headless.output_format import OutputFormat, RunEnded, RunOpened
@@ -79,8 +78,11 @@ def main(arguments: Arguments, *, environ: Mapping[str, str]) -> int:
 
 def _main(arguments: Arguments, environ: Mapping[str, str], stdout: TextIO) -> int:
     gc.disable()  # until the SDK is imported: garbage collection would take a tenth of that time
-    for each in arguments.require or ():
-        known_condition(each)
+    if arguments.require:
+        from holdfast.agent.receipt.conditions import known_condition
+
+        for each in arguments.require:
+            known_condition(each)
     places = homes(environ)
     user_config = read_config(places.config)
     delete_abandoned(places.temporary_sessions)
@@ -205,9 +207,9 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
             host = open_host(options, session, RULES_OF["stream" if prompt is None else "print"], log=log)
             conditions = tuple(options.arguments.require or ())
             run = (
-                _Turn(host, prompt, output, begin, conditions)
+                _Turn(host, prompt, output, begin, Required(conditions, options.config.receipt.tests, options.environ))
                 if prompt is not None
-                else _stream(host, output, begin, loop)
+                else _stream(host, output, begin, loop, options)
             )
             heed_signals(loop, stop)
             stopped, code = runner.run(run.run())
@@ -235,6 +237,14 @@ def _run(options: RunOptions, session: OpenSession, prompt: str | None, log: Log
     return EXIT_INTERRUPTED if late else code
 
 
+class Required(msgspec.Struct, frozen=True):
+    """The `conditions` of --require. `own_tests` are commands that the user calls test runs."""
+
+    conditions: tuple[str, ...]
+    own_tests: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
 class _Turn:
     """The one turn of a run: a client of the session's host."""
 
@@ -244,14 +254,14 @@ class _Turn:
         prompt: str,
         output: OutputFormat,
         begin: Callable[[Opened], None],
-        conditions: tuple[str, ...],
+        required: Required,
     ) -> None:
         self._host = host
         self._prompt = prompt
         self._output = output
         self._begin = begin
-        self._watch = TurnWatch()
-        self._conditions = conditions
+        self._watch = TurnWatch(required.own_tests)
+        self._required = required
 
     def stop(self, cause: StopCause) -> None:
         """Stop the turn."""
@@ -276,7 +286,7 @@ class _Turn:
             assert isinstance(turn, TurnEnded)  # nothing runs that it could be queued for
             tasks = await host.end_tasks(TASKS_END, "the end of the run")
             ended = msgspec.structs.replace(self._watch.ended(turn, host.agent.conversation), tasks=tasks)
-            ended = required(ended, self._conditions)
+            ended = required(ended, self._required)
             self._output.end(ended)
             return turn.cause in STOPPED, ended.exit_code
         finally:
@@ -291,7 +301,11 @@ class _Turn:
 
 
 def _stream(
-    host: SessionHost, output: OutputFormat, begin: Callable[[Opened], None], loop: asyncio.AbstractEventLoop
+    host: SessionHost,
+    output: OutputFormat,
+    begin: Callable[[Opened], None],
+    loop: asyncio.AbstractEventLoop,
+    options: RunOptions,
 ) -> PromptStream:
     """Return the run whose prompts are lines of standard input."""
     from holdfast.ui.headless.input_reader import LineReader
@@ -299,16 +313,37 @@ def _stream(
     from holdfast.ui.headless.prompt_stream import PromptStream
 
     assert isinstance(output, StreamJsonOutput)  # other formats are refused at the start
-    return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin)
+    return PromptStream(host, LineReader(sys.stdin.fileno(), loop), output, begin, options.config.receipt.tests)
 
 
-def required(ended: RunEnded, conditions: tuple[str, ...]) -> RunEnded:
+def required(ended: RunEnded, by: Required) -> RunEnded:
     """Return the end of a run with the conditions that it does not meet, which are written to standard error too."""
-    reasons = tuple(f"{each}: {why}" for each in conditions if (why := unmet(each, ended.receipt)))
+    if not by.conditions:
+        return ended
+    from holdfast.agent.receipt.conditions import unmet
+
+    unseen = _uncommitted(ended, by.environ) if "committed" in by.conditions else ""
+    found = ((each, unmet(each, ended.receipt, uncommitted=unseen)) for each in by.conditions)
+    reasons = tuple(f"{each}: {why}" for each, why in found if why)
     for reason in reasons:
         debug_log_note(f"Required, and not met: {reason}.")
     code = EXIT_UNMET if reasons and ended.exit_code == EXIT_OK else ended.exit_code
     return msgspec.structs.replace(ended, unmet=reasons, exit_code=code)
+
+
+def _uncommitted(ended: RunEnded, environ: Mapping[str, str]) -> str:
+    """Return why it is not seen that what the calls of the run changed is committed, "" if it is."""
+    from holdfast.ui.view.repository import uncommitted_files
+
+    files, opened = ended.receipt.files, ended.conversation.opened
+    if opened is None or not (files.changed or files.by_command):
+        return "no file was changed"
+    try:
+        differ = uncommitted_files(Path(opened.cwd), environ)
+    except UsageError as error:
+        return str(error).partition(". ")[0].rstrip(".")
+    left = [each for each in (*files.changed, *files.by_command) if str(Path(opened.cwd, each)) in differ]
+    return f"{left[0]} differs from the last commit" if left else ""
 
 
 def heed_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[StopCause], None]) -> None:

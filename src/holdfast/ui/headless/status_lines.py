@@ -40,7 +40,7 @@ def last_turn_status(entries: Iterable[e.Entry]) -> tuple[str, ...]:
     Laws (`tests/ui/headless/test_status_lines_laws.py`): every call that was open when the turn ended has one line, and
     the lines are those that were shown live.
     """
-    narrator = Narrator()
+    narrator = Narrator(receipts=False)
     lines: list[str] = []
     end: e.TurnEnded | None = None
     for entry in entries:

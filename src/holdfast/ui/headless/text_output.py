@@ -27,7 +27,7 @@ class TextOutput:
         self._out = Writer(stdout, on_closed, courier=courier)
         one_screen = stdout.isatty() and stderr.isatty()  # then the order of both streams must be kept
         self._err = Writer(stderr, lambda _: None, courier=courier if one_screen else Courier())
-        self._narrator = Narrator()
+        self._narrator = Narrator(receipts=False)
         self._mid_line = False
 
     def begin(self, opened: RunOpened) -> None:

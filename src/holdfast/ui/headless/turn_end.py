@@ -15,16 +15,7 @@ from holdfast.errors import (
 )
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.causes import OF_THE_PROVIDER
-from holdfast.session.journal.entries import (
-    CallEnded,
-    CallStarted,
-    Entry,
-    FilesMoved,
-    PromptAccepted,
-    ResponseEnded,
-    TurnEnded,
-)
-from holdfast.session.receipt import receipt
+from holdfast.session.journal.entries import CallStarted, Entry, PromptAccepted, RequestStarted, TurnEnded
 from holdfast.ui.headless.denied_calls import DeniedCalls
 from holdfast.ui.headless.output_format import RunEnded
 
@@ -32,7 +23,9 @@ from holdfast.ui.headless.output_format import RunEnded
 class TurnWatch:
     """Collects what the conversation does not have of a turn's end: the fault, and calls that ran or were denied."""
 
-    def __init__(self) -> None:
+    def __init__(self, tests: tuple[str, ...] = ()) -> None:
+        """Create it; `tests` are commands that the user calls test runs."""
+        self._tests = tests
         self._denied = DeniedCalls()
         self._fault: ProviderFault | None = None
         self._calls = 0
@@ -45,17 +38,19 @@ class TurnWatch:
                 self._fault = fault
             case Fact(entry=entry):
                 self._denied.add(entry)
-                if isinstance(entry, PromptAccepted):
-                    self._entries.clear()
-                if isinstance(entry, ResponseEnded | CallStarted | CallEnded | FilesMoved):
-                    self._entries.append(entry)
+                if isinstance(entry, PromptAccepted):  # of earlier turns, only how the last request began is compared
+                    self._entries[:] = [each for each in self._entries if isinstance(each, RequestStarted)][-1:]
+                self._entries.append(entry)
                 self._calls += isinstance(entry, CallStarted)
             case _:
                 pass
 
     def ended(self, turn: TurnEnded, conversation: Conversation) -> RunEnded:
         """Return the end of the run, with the conversation at that time."""
+        from holdfast.agent.receipt.folded_receipt import receipt  # it loads what reads commands
+
         fault = self._fault if turn.cause in OF_THE_PROVIDER else None
+        root = conversation.opened.cwd if conversation.opened is not None else ""
         return RunEnded(
             turn=turn,
             conversation=conversation,
@@ -63,7 +58,7 @@ class TurnWatch:
             fault=fault,
             denied=self._denied.found,
             calls=self._calls,
-            receipt=receipt(self._entries),
+            receipt=receipt(self._entries, turn=turn.turn, root=root, tests=self._tests),
         )
 
 

@@ -58,6 +58,7 @@ class Api:
     counts: RequestCounts
     page: ServedPage
     default_model: str = ""
+    own_tests: tuple[str, ...] = ()
     since: float = field(default_factory=time.time)
 
 

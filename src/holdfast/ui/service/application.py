@@ -129,6 +129,7 @@ ROUTES: tuple[ServedRoute, ...] = (
     ServedRoute("GET", "/sessions/{session}/inbox", "read", session_routes.list_inbox),
     ServedRoute("POST", "/sessions/{session}/inbox", "ask", session_routes.ask_session),
     ServedRoute("GET", "/sessions/{session}/events", "read", session_routes.stream_events),
+    ServedRoute("GET", "/sessions/{session}/receipt", "read", session_routes.show_receipt),
     ServedRoute("GET", "/sessions/{session}/export", "read", session_routes.export_session),
     ServedRoute("POST", "/ag-ui", "ask", run_ag_ui),
 )

@@ -47,8 +47,7 @@ def serve(
         address = _address(listening)
         names = {*LOOPBACK, host_name(arguments.host), *map(str.lower, arguments.host_name or ())}
         _announce(arguments, address, path, created_token)
-        model = arguments.model or (read_config(homes(environ).config).model or "")
-        asyncio.run(_serve(record, tokens, listening, hosts=frozenset(names), model=model))
+        asyncio.run(_serve(record, tokens, listening, hosts=frozenset(names), model=arguments.model, environ=environ))
     finally:
         try:
             record.close()
@@ -76,16 +75,24 @@ def _record(arguments: ServeArguments, environ: Mapping[str, str]) -> FleetRecor
 
 
 async def _serve(
-    record: FleetRecord, tokens: TokenFile, listening: socket.socket, *, hosts: frozenset[str], model: str
+    record: FleetRecord,
+    tokens: TokenFile,
+    listening: socket.socket,
+    *,
+    hosts: frozenset[str],
+    model: str | None,
+    environ: Mapping[str, str],
 ) -> None:
     watchers = Watchers(record)
+    settings = read_config(homes(environ).config)
     api = Api(
         record=record,
         tokens=tokens,
         watchers=watchers,
         counts=RequestCounts(),
         page=read_page(),
-        default_model=model,
+        default_model=model or settings.model or "",
+        own_tests=settings.receipt.tests,
     )
     limits = ConnectionLimits()
     config = uvicorn.Config(

@@ -9,8 +9,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from holdfast.agent.receipt.receipt import Receipt
 from holdfast.errors import SessionUnknown
 from holdfast.fleet.record import FLEET_STATES, FleetSession, InboxKind, InboxRow
+from holdfast.session.journal.entries import PromptAccepted
 from holdfast.system.threads import in_daemon
 from holdfast.ui.service.access import Caller
 from holdfast.ui.service.api import STREAM_HEADERS, Api, ApiError, body_of, json_response, need, offered_word
@@ -25,6 +27,7 @@ LONGEST_KEY = 200
 SESSIONS_LISTED = 200
 MOST_SESSIONS_LISTED = 1000
 _MOST_DIGITS = 12
+_LAST_TURN = 10**_MOST_DIGITS
 
 
 class _NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,6 +126,22 @@ async def stream_events(api: Api, request: Request, caller: Caller) -> Response:
     dialect, begin, first = await in_daemon(lambda: _dialect(api, name, session, after))
     stream = event_stream(api.watchers.follow(session.id, begin), dialect, first=first)
     return StreamingResponse(stream, media_type="text/event-stream", headers=STREAM_HEADERS)
+
+
+async def show_receipt(api: Api, request: Request, caller: Caller) -> Response:
+    """Answer with what really happened in a turn: the one of the query, 0 for all of them, by default the last."""
+    del caller
+    from holdfast.agent.receipt.folded_receipt import receipt
+
+    session = await _session(api, request)
+    number = _number(request, "turn", _LAST_TURN)
+
+    def found() -> Receipt:
+        entries = [record.entry for record in api.record.reading(session.id).records]
+        last = next((each.turn for each in reversed(entries) if isinstance(each, PromptAccepted)), 0)
+        return receipt(entries, turn=last if number == _LAST_TURN else number, tests=api.own_tests, only=bool(number))
+
+    return json_response(await in_daemon(found))
 
 
 async def export_session(api: Api, request: Request, caller: Caller) -> Response:

@@ -87,9 +87,10 @@ def form(path: KeyPath, kind: type[Config | ProjectConfig] = Config) -> SettingF
     found = _type(path, kind)
     if found is None:
         return SettingForm(expected="a setting")
-    expected = _WORDS.get(key_text(path)) or " or ".join(dict.fromkeys(_expected(each) for each in _kinds(found)))
-    choices = tuple(choice for each in _kinds(found) for choice in _choices(each))
-    return SettingForm(expected=expected, choices=choices, is_text=any(_is_text(each) for each in _kinds(found)))
+    kinds = [each for each in _kinds(found) if not isinstance(each, inspect.StructType)]  # a table is set by its names
+    expected = _WORDS.get(key_text(path)) or " or ".join(dict.fromkeys(map(_expected, kinds)))
+    choices = tuple(choice for each in kinds for choice in _choices(each))
+    return SettingForm(expected=expected, choices=choices, is_text=any(map(_is_text, kinds)))
 
 
 def scopes(path: KeyPath) -> tuple[FileScope, ...]:
@@ -111,12 +112,11 @@ def setting_names() -> Iterator[str]:
     """Yield the name of every setting of the user's config."""
 
     def walk(found: inspect.Type, above: KeyPath) -> Iterator[str]:
-        for each in _kinds(found):
-            if isinstance(each, inspect.StructType):
-                for field in each.fields:
-                    yield from walk(field.type, (*above, field.encode_name))
-                return
-        yield key_text(above)
+        tables = [each for each in _kinds(found) if isinstance(each, inspect.StructType)]
+        for field in (field for each in tables for field in each.fields):
+            yield from walk(field.type, (*above, field.encode_name))
+        if len(tables) < len(_kinds(found)):  # it may be a value too, such as `undo`
+            yield key_text(above)
 
     yield from walk(inspect.type_info(Config), ())
 
@@ -134,7 +134,7 @@ def _type(path: KeyPath, kind: type[msgspec.Struct]) -> inspect.Type | None:
         if inner is None:
             return None
         now = inner
-    return None if any(isinstance(each, inspect.StructType | inspect.DictType) for each in _kinds(now)) else now
+    return None if all(isinstance(each, inspect.StructType | inspect.DictType) for each in _kinds(now)) else now
 
 
 def _kinds(found: inspect.Type | None) -> tuple[inspect.Type, ...]:

@@ -31,7 +31,7 @@ from holdfast.host.events import (
     TaskOutput,
     Window,
 )
-from holdfast.host.offered_commands import UNDO_COMMANDS, OfferedCommand, added_commands
+from holdfast.host.offered_commands import RECEIPT_COMMAND, UNDO_COMMANDS, OfferedCommand, added_commands
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation, PromptMark
@@ -270,7 +270,7 @@ class SessionController:
     def added_commands(self) -> tuple[OfferedCommand, ...]:
         """Return the host's commands that the screen has no own for, those of plug-ins, and the prompts of servers."""
         undo = UNDO_COMMANDS if self.options.config.undo else ()
-        return *undo, *added_commands(self.options.slash_commands, self.options.prompt_commands())
+        return RECEIPT_COMMAND, *undo, *added_commands(self.options.slash_commands, self.options.prompt_commands())
 
     def stop(self) -> None:
         """Stop everything that runs, or was submitted and has not started."""

@@ -167,7 +167,8 @@ class SessionDisplay:
         """Show another session."""
         target = self._target
         self._widgets.completions.root = target.controller.cwd
-        view = View(collapse=target.composer.pastes.collapse)
+        receipt = target.controller.options.config.receipt
+        view = View(collapse=target.composer.pastes.collapse, own_tests=receipt.tests, receipts=receipt.line)
         view.load(facts)
         target.transcript.load(view)
         self._show_work()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -34,6 +34,7 @@ NoteKind = Literal[
     "cut",
     "late",
     "files",
+    "receipt",
     "rewound",
     "context",
     "server",
@@ -96,13 +97,18 @@ class Sentence(msgspec.Struct, frozen=True):
 class Narrator:
     """Turns entries into sentences, one by one; it remembers the calls and messages that later entries only name."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_tests: Sequence[str] = (), *, receipts: bool = True) -> None:
+        """Create it; `own_tests` are commands that the user calls test runs. With `receipts`, it says what happened."""
+        self._own_tests = own_tests
+        self._receipts = receipts
+        self._root = ""
         self._titles: dict[str, str] = {}  # of calls and user commands
         self._open_questions: dict[str, e.ApprovalAsked] = {}
         self._queued: dict[str, str] = {}
         self._failed = ""  # why the last request failed for good
         self._restore: e.RestoreStarted | None = None  # the last one that began
         self._unkept = ""  # why files were not kept before a call: said once
+        self._turn: list[e.Entry] = []  # the entries of the running turn, for its receipt
 
     def title(self, call: str) -> str:
         """Return the call or user command as one line."""
@@ -110,6 +116,16 @@ class Narrator:
 
     def sentences(self, entry: e.Entry) -> tuple[Sentence, ...]:
         """Return the sentences of this entry; one that only prepares others has none."""
+        match entry:
+            case e.SessionOpened(cwd=cwd):
+                self._root = cwd
+            case e.Moved(to=to):
+                self._root = to
+            case e.PromptAccepted():
+                self._turn.clear()
+            case _:
+                pass
+        self._turn.append(entry)
         return tuple(self._sentences(entry))
 
     def _sentences(self, entry: e.Entry) -> Iterator[Sentence]:
@@ -150,6 +166,7 @@ class Narrator:
                     how = "interrupted" if cause in ("crash", "fork") else "ended"
                     more = detail.removeprefix(self._failed).strip()  # the sentence of the failed request has the rest
                     yield Sentence("end", f"Turn {how}: {clause_for_user(cause, more)}")
+                yield from self._receipt()
             case (
                 e.Pruned()
                 | e.Compacted()
@@ -164,6 +181,17 @@ class Narrator:
                 yield _folder(entry)
             case _:
                 yield from self._other(entry)
+
+    def _receipt(self) -> Iterator[Sentence]:
+        """Yield one line about what happened in the turn, if a call acted in it."""
+        entries, self._turn = self._turn, []
+        if self._receipts and any(isinstance(each, e.CallStarted) and each.effect != "read" for each in entries):
+            from holdfast.agent.receipt.folded_receipt import receipt  # it loads what reads commands
+            from holdfast.agent.receipt.receipt_lines import acted, receipt_details, receipt_line
+
+            found = receipt(entries, root=self._root, tests=self._own_tests)
+            if acted(found):
+                yield Sentence("receipt", receipt_line(found), "\n".join(receipt_details(found)[1:]))
 
     def _message(self, entry: _Message) -> Iterator[Sentence]:
         match entry:

@@ -62,8 +62,13 @@ class View:
     times and incompletely written calls, which are not journalled; any prefix of any journal gives blocks.
     """
 
-    def __init__(self, collapse: Callable[[str], str] = str) -> None:
-        """Create it empty; `collapse` returns the text to show for a prompt, e.g. with marks for long pastes."""
+    def __init__(
+        self, collapse: Callable[[str], str] = str, *, own_tests: Sequence[str] = (), receipts: bool = True
+    ) -> None:
+        """Create it empty; `collapse` returns the text to show for a prompt, e.g. with marks for long pastes.
+
+        `own_tests` are commands that the user calls test runs; with `receipts`, each turn ends with what happened.
+        """
         self._collapse = collapse
         self._blocks = BlockList()
         self._calls: dict[str, BlockKey] = {}
@@ -71,7 +76,7 @@ class View:
         self._request: _Request | None = None
         self._live_count = 0
         self._boundary = 0  # number of blocks when a turn last began or ended
-        self._narrator = Narrator()
+        self._narrator = Narrator(own_tests, receipts=receipts)
         self._turn = 0
         self._todos: list[tuple[int, tuple[TodoLine, ...]]] = []  # each with its turn
 
@@ -178,7 +183,7 @@ class View:
                 self._call(entry, seq, at)
             case e.TurnEnded():
                 self._end_all()
-                text = "".join(sentence.text for sentence in sentences)
+                text = "".join(sentence.text for sentence in sentences if sentence.kind == "end")
                 end = TurnEnd(key=f"{seq}.end", turn=entry.turn, reason=entry.reason, cause=entry.cause, text=text)
                 self._blocks.add(end)
                 self._boundary = len(self.keys)

@@ -64,7 +64,7 @@ class SessionUpdates:
         self._compactions = abilities.compactions
         self._notices = live and abilities.notices
         self._longest = LONGEST_LIVE if live else LONGEST_REPLAYED
-        self._narrator = Narrator()
+        self._narrator = Narrator(receipts=False)
         self._cards: dict[str, CallCard] = {}
         self._streamed_text: dict[str, str] = {}  # the streamed text of the current response, by kind of chunk
 

@@ -266,6 +266,17 @@ def sessions(reports: Sequence[Report], total: int) -> DoctorFinding:
     return DoctorFinding(name="sessions", level="ok", what=what, todo=todo)
 
 
+def undo_finding(sizes: Mapping[str, int], most: int) -> DoctorFinding:
+    """Return how much the sessions keep of files for an undo, each by its bytes; all of them may keep `most`."""
+    total = sum(sizes.values())
+    what = f"{byte_count(total)} kept by {count_noun(len(sizes), 'session')} (at most {byte_count(most)})"
+    if total <= most or not sizes:
+        return DoctorFinding(name="undo", level="ok", what=what)
+    largest = max(sizes, key=lambda name: sizes[name])
+    todo = f"Commands are not covered any more. Delete a session, the largest: holdfast sessions delete {largest}"
+    return DoctorFinding(name="undo", level="warn", what=what, todo=todo)
+
+
 def temporary_findings(root: str, left: int) -> Iterator[DoctorFinding]:
     """Yield a finding if runs with --no-session were killed, and left files."""
     if left:

@@ -18,6 +18,7 @@ from typing import cast
 
 from holdfast import __version__
 from holdfast.config.settings import Config, usable_config
+from holdfast.config.undo_settings import bytes_of
 from holdfast.errors import ConfigInvalid, HoldfastError, ModelUnusable, ToolFailed
 from holdfast.providers.connectivity import check_provider
 from holdfast.providers.model_table import facts_of, model_table
@@ -40,6 +41,7 @@ from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.run_options import DEMO, RunOptions, run_options
 from holdfast.ui.startup.toolbox_settings import search_backend, search_key
 from holdfast.ui.view.columns import home
+from holdfast.undo.budget import kept_by_session
 
 Probe = Callable[[RunOptions, Mapping[str, str], Path], Awaitable[Sequence[DoctorFinding]]]
 """Looks at one thing and returns its findings; it ends by itself, and raises nothing."""
@@ -84,6 +86,7 @@ async def examine_machine(environ: Mapping[str, str], cwd: Path) -> list[DoctorF
         _kernel(),
         _sessions(options.catalog, options.providers),
         *_temporary(homes(environ).temporary_sessions),
+        await in_daemon(lambda: _undo(environ, options.config)),
     ]
 
 
@@ -216,6 +219,10 @@ def _storage(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             name="data folder", level="fail", what=shown, todo=f"It cannot be checked: {error.strerror}."
         )
+
+
+def _undo(environ: Mapping[str, str], config: Config) -> DoctorFinding:
+    return findings.undo_finding(kept_by_session(homes(environ).sessions), bytes_of(config.undo_table.max_total))
 
 
 def _kind(path: Path) -> str:

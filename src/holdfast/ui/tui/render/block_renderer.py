@@ -149,6 +149,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "cut": ("◐", "warning"),
     "late": ("·", "warning"),
     "files": ("·", "warning"),
+    "receipt": ("·", "dim"),
     "rewound": ("↶", "warning"),
     "context": ("·", "dim"),
     "server": ("!", "warning"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.agent.receipt.conditions import known_condition, unmet
+from holdfast.agent.receipt.folded_receipt import receipt
 from holdfast.errors import UsageError
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.parts import CallPart, Usage
-from holdfast.session.receipt import known_condition, receipt, unmet
 from holdfast.tool_calls import Effect, Outcome
 
 ABSENT = e.PathState("absent")
@@ -92,7 +93,9 @@ def test_what_was_denied_or_interrupted_is_not_hidden() -> None:
     assert unmet("no-denied", receipt(TEST)) == unmet("no-unknown", receipt(TEST)) == ""
 
 
-@pytest.mark.parametrize("text", ["", "ran", "ran:", "changed:", "unchanged", "tests-pass", "no-denied:x"])
+@pytest.mark.parametrize(
+    "text", ["", "ran", "ran:", "changed:", "unchanged", "tests-pass:x", "no-denied:x", "committed:"]
+)
 def test_an_unknown_condition_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="unknown"):
         known_condition(text)

@@ -1,0 +1,1 @@
+"""What really happened in a turn: the receipt, the conditions that a caller may require, and its words."""

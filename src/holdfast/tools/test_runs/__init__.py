@@ -1,0 +1,1 @@
+"""Test runners: which commands run tests, and what their end says."""
