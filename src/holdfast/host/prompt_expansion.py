@@ -1,5 +1,7 @@
 """Makes the text of a prompt of what was typed or sent, before it is journalled: the step `expand_prompt` of the seam.
 
+Besides the registered steps, it knows `/init`, whose prompt is a file of holdfast, and the prompts of MCP servers.
+
 Interruption rules: nothing is journalled while it lasts. A stop, the end of the session or a kill leaves nothing; what
 was typed returns to the user.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from pathlib import Path
 
 from holdfast.agent.seam import EXPAND_PROMPT, Expanded, ExpandPrompt
 from holdfast.errors import ToolFailed, UsageError
@@ -18,10 +21,10 @@ EXPANSION_ENDS = 1.0
 
 
 class PromptExpansion:
-    """The registered steps, and behind them the prompts of MCP servers."""
+    """`/init`, the registered steps, and behind them the prompts of MCP servers."""
 
     def __init__(self, steps: tuple[ExpandPrompt, ...], tools: SessionTools) -> None:
-        self._steps = (*steps, self._server_prompt)
+        self._steps = (_init_prompt, *steps, self._server_prompt)
         self._tools = tools
         self._work: asyncio.Future[Expanded] | None = None
 
@@ -59,3 +62,14 @@ class PromptExpansion:
 
     async def _of_server(self, text: str) -> Expanded:
         return Expanded(await self._tools.expand_prompt(text))
+
+
+def _init_prompt(text: str) -> Awaitable[Expanded] | None:
+    """Return the prompt of `/init`, None for any other text. What follows it is a wish of the user."""
+    name, _, wish = text.strip().partition(" ")
+    return _of_init(wish.strip()) if name == "/init" else None
+
+
+async def _of_init(wish: str) -> Expanded:
+    text = Path(__file__).with_name("init_prompt.md").read_text("utf-8").strip()
+    return Expanded(f"{text}\n\nThe user adds: {wish}" if wish else text, cause="init")
