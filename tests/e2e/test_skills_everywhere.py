@@ -125,12 +125,9 @@ def test_a_skill_and_a_command_are_the_same_prompt(one_world: World, play: Calla
     play(world)
     prompts = [(each.typed, each.text) for each in journal(world) if isinstance(each, PromptAccepted)]
     folder = world.folder.resolve() / ".claude" / "skills" / "greet"
+    text = f"Say hello to ann in two words.\n\nSkill directory: {folder}"
     assert prompts == [
-        (
-            "/greet ann",
-            '<skill_content name="greet">\nSay hello to ann in two words.\n\n'
-            f"Skill directory: {folder}\n</skill_content>",
-        ),
+        ("/greet ann", f'<skill_content name="greet">\n{text}\n</skill_content>'),
         (
             "/look src",
             'The state is: clean\nLook at src and @notes.txt.\n\n<file path="notes.txt">\ntwo birds\n</file>',

@@ -17,7 +17,7 @@ from holdfast.text import literal
 if TYPE_CHECKING:
     from holdfast.agent.agent import Agent
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
-    from holdfast.skills.skill_files import Listing, SkillFile
+    from holdfast.skills.skill_files import SkillFile, SkillListing
 
 _LONGEST_SUMMARY = 200
 
@@ -35,7 +35,7 @@ class BroughtCommands:
         self.expand: ExpandPrompt = self._texts
 
     def may_ask(self, ask: ApprovalPrompt | None) -> None:
-        """Ask the user in this way whether a command in a prompt may run; nobody can be asked with None."""
+        """Ask the user in this way whether a command in a prompt may run; with None the user cannot be asked."""
         self._texts.ask = ask
 
     def has(self, name: str) -> bool:
@@ -46,7 +46,7 @@ class BroughtCommands:
         """Return the skills and commands that the user can type, as they were a moment ago."""
         return offered_of(self._for_user(self._skills.listed()))
 
-    def _for_user(self, listing: Listing) -> list[SkillFile]:
+    def _for_user(self, listing: SkillListing) -> list[SkillFile]:
         return typed_files(listing, self._reserved)
 
     def lines(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class BroughtCommands:
         return listing_lines(self._skills.find(), self._reserved)
 
 
-def typed_files(listing: Listing, reserved: frozenset[str]) -> list[SkillFile]:
+def typed_files(listing: SkillListing, reserved: frozenset[str]) -> list[SkillFile]:
     """Return the files that the user can type, by name."""
     usable = (each for each in listing.by_name.values() if each.for_user and each.name not in reserved)
     return sorted(usable, key=lambda each: each.name)
@@ -74,7 +74,7 @@ def _takes(file: SkillFile) -> str:
     return " ".join(f"[{each}]" for each in file.names)
 
 
-def listing_lines(listing: Listing, reserved: frozenset[str]) -> tuple[str, ...]:
+def listing_lines(listing: SkillListing, reserved: frozenset[str]) -> tuple[str, ...]:
     """Return a listing as lines for the user."""
     lines: list[str] = []
     for each in sorted(listing.by_name.values(), key=lambda file: (file.kind != "skill", file.name)):

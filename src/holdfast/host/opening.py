@@ -133,9 +133,9 @@ def _brought(toolbox: LocalToolbox, options: SessionOptions, *, agent: Callable[
     if toolbox.skills is None:
         return None
     from holdfast.host.brought_commands import BroughtCommands
-    from holdfast.host.slash_commands import RESERVED
+    from holdfast.host.slash_commands import RESERVED_COMMANDS
 
-    return BroughtCommands(toolbox.skills, agent=agent, reserved=RESERVED | options.slash_commands.keys())
+    return BroughtCommands(toolbox.skills, agent=agent, reserved=RESERVED_COMMANDS | options.slash_commands.keys())
 
 
 def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Awaitable[Model]]:

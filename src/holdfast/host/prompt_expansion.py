@@ -24,7 +24,7 @@ class PromptExpansion:
     """`/init`, the registered steps, and behind them the prompts of MCP servers."""
 
     def __init__(self, steps: tuple[ExpandPrompt, ...], tools: SessionTools) -> None:
-        self._steps = (_init_prompt, *steps, self._server_prompt)
+        self._steps = (*steps, self._own_prompt)
         self._tools = tools
         self._work: asyncio.Future[Expanded] | None = None
 
@@ -57,19 +57,18 @@ class PromptExpansion:
         if (work := self._work) is not None:
             asyncio.get_running_loop().call_later(EXPANSION_ENDS, work.cancel)
 
-    def _server_prompt(self, text: str) -> Awaitable[Expanded] | None:
+    def _own_prompt(self, text: str) -> Awaitable[Expanded] | None:
+        """Return the prompt of `/init`, or of a server; None for any other text."""
+        name, _, rest = text.strip().partition(" ")
+        if name == "/init":
+            return _init_prompt(rest.strip())
         return self._of_server(text) if text.startswith("/mcp__") else None
 
     async def _of_server(self, text: str) -> Expanded:
         return Expanded(await self._tools.expand_prompt(text))
 
 
-def _init_prompt(text: str) -> Awaitable[Expanded] | None:
-    """Return the prompt of `/init`, None for any other text. What follows it is a wish of the user."""
-    name, _, wish = text.strip().partition(" ")
-    return _of_init(wish.strip()) if name == "/init" else None
-
-
-async def _of_init(wish: str) -> Expanded:
+async def _init_prompt(wish: str) -> Expanded:
+    """Return the prompt of `/init`, a file of holdfast; `wish` is what the user adds."""
     text = Path(__file__).with_name("init_prompt.md").read_text("utf-8").strip()
     return Expanded(f"{text}\n\nThe user adds: {wish}" if wish else text, cause="init")

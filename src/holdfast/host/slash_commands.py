@@ -219,7 +219,7 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
 SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": "status"}
 """Other names of them."""
 
-RESERVED = frozenset({*SESSION_COMMANDS, *SLASH_ALIASES, *SCREEN_COMMANDS})
+RESERVED_COMMANDS = frozenset({*SESSION_COMMANDS, *SLASH_ALIASES, *SCREEN_COMMANDS})
 """The names of holdfast's own commands, which win over skills and commands on every surface."""
 
 

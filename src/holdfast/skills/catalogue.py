@@ -25,9 +25,9 @@ def catalogue(skills: Sequence[SkillFile]) -> str:
     if not skills:
         return ""
     texts = {each.name: " ".join(each.description.split()) for each in skills}
-    whole = _written(texts, max(map(len, texts.values())))
-    if len(whole) <= LONGEST_CATALOGUE:
-        return whole
+    text = _written(texts, max(map(len, texts.values())))
+    if len(text) <= LONGEST_CATALOGUE:
+        return text
     low, high = 1, max(map(len, texts.values()))
     while low < high:  # the largest length at which all fit
         middle = (low + high + 1) // 2

@@ -17,20 +17,20 @@ from holdfast.text import valid_unicode
 from holdfast.tools.truncation import beginning, escape_newlines
 from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 
-ROOM = 60_000
+NAMED_FILES_ROOM = 60_000
 """Bytes of all files that a command names."""
-MOST_FILES = 20
+MOST_NAMED_FILES = 20
 
 _NAMED = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9_./~+-][^\s`'\"<>|,;:)]*)", re.MULTILINE)
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`{1,2}[^`\n]*`{1,2}", re.MULTILINE | re.DOTALL)
 
 
 def with_named_files(root: Path, text: str) -> str:
     """Return the text of a command, followed by the files that it names outside code. Never raises."""
     names = list(dict.fromkeys(name.rstrip(".!?") for name in _NAMED.findall(_CODE.sub(" ", text))))
-    room, blocks = ROOM, list[str]()
+    room, blocks = NAMED_FILES_ROOM, list[str]()
     for name in names:
-        if len(blocks) == MOST_FILES or room <= 0:
+        if len(blocks) == MOST_NAMED_FILES or room <= 0:
             break
         block = _block(root, name, room)
         room -= len(block.encode())

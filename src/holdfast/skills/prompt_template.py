@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-MOST_COMMANDS = 20
+MOST_BODY_COMMANDS = 20
 """Commands of one body."""
 
 _COMMAND = re.compile(

@@ -28,10 +28,10 @@ from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import UsageError
 from holdfast.session.journal.parts import CallPart
 from holdfast.skills.named_files import with_named_files
-from holdfast.skills.prompt_template import MOST_COMMANDS, Template, filled
+from holdfast.skills.prompt_template import MOST_BODY_COMMANDS, Template, filled
 from holdfast.skills.session_skills import SessionSkills
 from holdfast.skills.skill_body import ReadBody, read_body, skill_content
-from holdfast.skills.skill_files import Listing, SkillFile
+from holdfast.skills.skill_files import SkillFile, SkillListing
 from holdfast.skills.trusted_texts import is_trusted, set_trust
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import Confined
@@ -59,7 +59,7 @@ class PromptTexts:
         self._agent = agent
         self._reserved = reserved
         self.ask: ApprovalPrompt | None = None
-        """Asks the user about a command, None where nobody can be asked before a turn."""
+        """Asks the user about a command, None where the user cannot be asked before a turn."""
 
     def __call__(self, text: str) -> Awaitable[Expanded] | None:
         """Return the prompt that a typed text means, None for one that is no command of these."""
@@ -84,12 +84,14 @@ class PromptTexts:
         texts = [await self._text(use) for use in uses]
         if len(files) > 1 and rest and "ARGUMENTS: " not in texts[-1]:
             texts.append(rest)
-        made = "\n\n".join(texts)
-        if not made.strip():
-            raise UsageError(f"Command '/{name}' has no text: {str(first.path)!r} is empty. Nothing was sent.")
-        return Expanded(made)
+        prompt = "\n\n".join(texts)
+        if not prompt.strip():
+            raise UsageError(
+                f"Command '/{name}' has no text: {str(first.path)!r} is empty. Nothing was sent. Write its text."
+            )
+        return Expanded(prompt)
 
-    def _in_a_row(self, listing: Listing, first: SkillFile, rest: str) -> tuple[list[SkillFile], str]:
+    def _in_a_row(self, listing: SkillListing, first: SkillFile, rest: str) -> tuple[list[SkillFile], str]:
         """Return the skills that were typed one behind the other, and what follows them."""
         files = [first]
         while first.kind == "skill" and len(files) < _MOST_IN_A_ROW:
@@ -104,25 +106,25 @@ class PromptTexts:
     def _use(self, file: SkillFile, arguments: str) -> _Use:
         read = read_body(self._skills.root, file)
         template = filled(read.body, arguments, names=file.names, variables=self._skills.variables(file))
-        if len(template.commands) > MOST_COMMANDS:
+        if len(template.commands) > MOST_BODY_COMMANDS:
             raise UsageError(
                 f"Command '/{file.name}' was not run: {str(file.path)!r} has {len(template.commands)} commands "
-                f"({MOST_COMMANDS} at most). Nothing was sent."
+                f"({MOST_BODY_COMMANDS} at most). Nothing was sent."
             )
         return _Use(file, read, template)
 
     async def _text(self, use: _Use) -> str:
         """Return what the model reads of a use, once its commands have run."""
         outputs: list[str] = []
-        asked = 0
+        questions = 0
         trusted = not use.template.commands or await in_daemon(
             lambda: is_trusted(self._skills.environ, use.file, use.read.source)
         )
         for command in use.template.commands:
             output, was_asked = await self._output(use.file, command, trusted=trusted)
             outputs.append(output)
-            asked += was_asked
-        if not trusted and asked == len(outputs):
+            questions += was_asked
+        if not trusted and questions == len(outputs):
             await in_daemon(lambda: set_trust(self._skills.environ, use.file, use.read.source, trusted=True))
         text = use.template.text(outputs)
         if use.file.kind == "skill":
@@ -146,19 +148,19 @@ class PromptTexts:
                 confined, by_user = decision.confined, decision.by_user
             case Allow() | Ask():
                 why = decision.why if isinstance(decision, Ask) and trusted else _untrusted(file)
-                confined, by_user, was_asked = await self._asked(file, command, planned.id, why=why), True, True
+                confined, by_user, was_asked = await self._allowed(file, command, planned.id, why=why), True, True
         ended = await agent.shell(command, share=False, planned=planned, confined=confined, by_user=by_user)
         if ended.outcome == "interrupted":
             raise _refused(file, command, "It was stopped.")
         text = ended.text if ended.outcome != "ok" else _HOW_IT_ENDED.sub("", ended.text)
         return ("" if text == "(no output)" else text), was_asked
 
-    async def _asked(self, file: SkillFile, command: str, call: str, *, why: str) -> Confined:
+    async def _allowed(self, file: SkillFile, command: str, call: str, *, why: str) -> Confined:
         """Return how a command runs that the user allows. Raises `UsageError` if they do not, or cannot be asked."""
         agent = self._agent()
         if self.ask is None:
             advice = "Allow it with a rule (--allow), and trust the text of a project's file with --trust-project."
-            raise _refused(file, command, f"{why} Nobody can be asked here. {advice}")
+            raise _refused(file, command, f"{why} The user cannot be asked here. {advice}")
         plan = agent.plan_shell(command).plan
         question = question_of(plan, mode=agent.mode, why=why, call=call, rules=agent.permissions.offered)
         once = tuple(each for each in question.choices if not each.remember and each.mode is None)
@@ -181,4 +183,7 @@ def _untrusted(file: SkillFile) -> str:
 
 
 def _refused(file: SkillFile, command: str, why: str) -> UsageError:
-    return UsageError(f"Command {command[:200]!r} of '/{file.name}' was not run to its end: {why} Nothing was sent.")
+    return UsageError(
+        f"Command {command[:200]!r} of '/{file.name}' was not run to its end: {why} Nothing was sent. "
+        "Try it again, or say it in your own words."
+    )

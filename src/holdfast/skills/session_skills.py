@@ -20,7 +20,7 @@ from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.skills.catalogue import catalogue
 from holdfast.skills.prompt_template import filled
 from holdfast.skills.skill_body import read_body, skill_content
-from holdfast.skills.skill_files import Listing, SkillFile, find_files
+from holdfast.skills.skill_files import SkillFile, SkillListing, find_files
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import SKILL_TOOL, Effect, FileSeen, ToolSchema
 from holdfast.tools.schema import as_declared, parse_arguments, schema_of
@@ -61,15 +61,15 @@ class SessionSkills:
         self.conversation: Callable[[], Conversation] | None = None
         """What the session's agent says now, once there is one: what is loaded already is not loaded again."""
         self._session = session
-        self._listed: tuple[float, Listing] | None = None
+        self._listed: tuple[float, SkillListing] | None = None
 
-    def find(self) -> Listing:
+    def find(self) -> SkillListing:
         """Return what there is now."""
         listing = find_files(self.root, self.environ)
         self._listed = time.monotonic(), listing
         return listing
 
-    def listed(self) -> Listing:
+    def listed(self) -> SkillListing:
         """Return what there was a moment ago, for a list that the user completes."""
         if self._listed is not None and time.monotonic() - self._listed[0] < LISTED_FOR:
             return self._listed[1]
@@ -124,16 +124,18 @@ class SkillTool:
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the interface of a tool
         """Return the plan to read a skill; raises `ToolFailed` for one that there is not."""
-        wanted = parse_arguments(arguments, SkillArguments, tool=SKILL_TOOL)
+        args = parse_arguments(arguments, SkillArguments, tool=SKILL_TOOL)
         known = {each.name: each for each in self._skills.find().skills()}
-        file = known.get(wanted.name.strip().removeprefix("/"))
+        file = known.get(args.name.strip().removeprefix("/"))
         if file is None:
             names = ", ".join(sorted(known)) or "none"
-            raise ToolFailed(f"Skill {wanted.name[:100]!r} is unknown (expected one of {names[:2_000]}).")
+            raise ToolFailed(
+                f"Skill {args.name[:100]!r} is unknown (expected one of {names[:2_000]}). Use one of these."
+            )
         chosen = file
 
         async def run(_: ToolContext) -> ToolOutput:
-            text, seen = await in_daemon(lambda: self._skills.skill_text(chosen, wanted.arguments))
+            text, seen = await in_daemon(lambda: self._skills.skill_text(chosen, args.arguments))
             if self._skills.is_loaded(text):
                 return ToolOutput(
                     text=f"Skill {chosen.name!r} is already loaded: its text stands above, unchanged. Follow it."

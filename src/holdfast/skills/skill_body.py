@@ -17,9 +17,9 @@ from holdfast.tools.workspace.file_kinds import SNIFF, binary_kind
 from holdfast.tools.workspace.file_snapshots import take_snapshot
 from holdfast.tools.workspace.front_matter import read_front_matter
 
-LONGEST_BODY = 64_000
+LONGEST_SKILL_BODY = 64_000
 """Bytes of a skill or a command that are read when it is used."""
-MOST_RESOURCES = 50
+MOST_SKILL_RESOURCES = 50
 """Files of a skill that are named."""
 _MOST_LOOKED_AT = 500
 _DEEPEST = 3
@@ -41,14 +41,14 @@ def read_body(root: Path, file: SkillFile) -> ReadBody:
         if kind:
             raise ToolFailed(f"File {place.name!r} is {kind}, not text. Nothing of it was used.")
         snapshot = take_snapshot(place, opened)
-        data = opened.read(LONGEST_BODY + 1)
-    source = valid_unicode(beginning(data[:LONGEST_BODY]))
+        data = opened.read(LONGEST_SKILL_BODY + 1)
+    source = valid_unicode(beginning(data[:LONGEST_SKILL_BODY]))
     try:
         body = read_front_matter(source).body.strip()
     except ValueError as error:
         raise ToolFailed(f"File {place.name!r} cannot be used: {error}. Fix its front matter.") from error
-    if len(data) > LONGEST_BODY:
-        body += f"\n[Cut: the first {LONGEST_BODY} bytes of {place.name!r} are shown. Read the file for the rest.]"
+    if len(data) > LONGEST_SKILL_BODY:
+        body += f"\n[Cut: the first {LONGEST_SKILL_BODY} bytes of {place.name!r} are shown. Read it for the rest.]"
     return ReadBody(body, snapshot, source)
 
 
@@ -74,7 +74,7 @@ def resources(folder: Path) -> tuple[tuple[str, ...], bool]:
             continue
         for entry in entries:
             looked_at += 1
-            if len(names) == MOST_RESOURCES or looked_at > _MOST_LOOKED_AT:
+            if len(names) == MOST_SKILL_RESOURCES or looked_at > _MOST_LOOKED_AT:
                 return tuple(names), True
             name = os.path.relpath(entry.path, folder)
             if valid_unicode(name) != name or entry.name.startswith(".") or entry.name == "node_modules":

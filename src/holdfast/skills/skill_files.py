@@ -3,7 +3,7 @@
 How it works. The folders come in the order of whose files win: the project's, the nearest first, then the user's. Each
 is walked breadth first within bounds of depth and number, and only the beginning of a file is read: its front matter. A
 name that an earlier file has is shadowed, and a skill wins over a command. What cannot be used is a finding with its
-reason, never an exception: a broken file of somebody else must not end a session.
+reason, never an exception: a broken file that was brought along must not end a session.
 
 Links stay inside: one that leads out of the folder it was found from is not followed, whatever it is called.
 """
@@ -25,25 +25,31 @@ from holdfast.text import valid_unicode
 from holdfast.tools.workspace.front_matter import FrontMatter, FrontMatterFault, read_front_matter
 
 SKILL_FILE = "SKILL.md"
-MOST_FOLDERS = 2_000
+MOST_SKILL_FOLDERS = 2_000
 """Folders that are looked into, all together."""
 DEEPEST = 6
 """Folders below the one that holds skills, or commands."""
-MOST_NAMES = 5_000
+MOST_FOLDER_NAMES = 5_000
 """Names in one folder that are looked at."""
-MOST_FILES = 1_000
+MOST_SKILL_FILES = 1_000
 """Skills and commands that are listed."""
 BEGINNING = 65_536
 """Bytes read of a file to list it."""
-LONGEST_DESCRIPTION = 1_536
+LONGEST_SKILL_DESCRIPTION = 1_536
 """Characters of a description, together with when to use the skill."""
-LONGEST_NAME = 64
+LONGEST_SKILL_NAME = 64
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.:-]*")
 _STANDARD_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _NOT_WALKED = frozenset({".git", "node_modules"})
 
-Kind = Literal["skill", "command"]
+BroughtKind = Literal["skill", "command"]
+
+
+_KINDS: tuple[tuple[Literal["skills", "commands"], BroughtKind], ...] = (
+    ("skills", "skill"),
+    ("commands", "command"),
+)
 
 
 class SkillFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +60,7 @@ class SkillFile(msgspec.Struct, frozen=True, kw_only=True):
     `allowed` are the rules that it would allow; `warnings` say what is odd.
     """
 
-    kind: Kind
+    kind: BroughtKind
     name: str
     path: Path
     within: Path | None
@@ -79,7 +85,7 @@ class Skipped(msgspec.Struct, frozen=True):
     why: str
 
 
-class Listing(msgspec.Struct, frozen=True):
+class SkillListing(msgspec.Struct, frozen=True):
     """What there is: the files by name, those that another of their name `shadowed`, and those that were `skipped`."""
 
     by_name: dict[str, SkillFile]
@@ -100,7 +106,7 @@ class _Walk:
         self.seen: set[Path] = set()
         self.skipped: list[Skipped] = []
 
-    def files(self, base: BroughtFolder, kind: Kind) -> Iterator[Path]:
+    def files(self, base: BroughtFolder, kind: BroughtKind) -> Iterator[Path]:
         """Yield the files of this kind below a folder, without links, each once."""
         top = Path(os.path.realpath(base.path))
         if base.within is not None and not top.is_relative_to(os.path.realpath(base.within)):
@@ -112,8 +118,10 @@ class _Walk:
                 continue
             self.seen.add(folder)
             self.folders += 1
-            if self.folders > MOST_FOLDERS:
-                self.skipped.append(Skipped(base.path, f"more than {MOST_FOLDERS:,} folders: the rest is not read"))
+            if self.folders > MOST_SKILL_FOLDERS:
+                self.skipped.append(
+                    Skipped(base.path, f"more than {MOST_SKILL_FOLDERS:,} folders: the rest is not read")
+                )
                 return
             names = self._names(folder)
             if kind == "skill" and depth and (found := self._skill(folder, names, top)) is not None:
@@ -135,12 +143,14 @@ class _Walk:
     def _names(self, folder: Path) -> list[str]:
         try:
             with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in islice(entries, MOST_NAMES + 1))
+                names = sorted(entry.name for entry in islice(entries, MOST_FOLDER_NAMES + 1))
         except OSError as error:
             self.skipped.append(Skipped(folder, f"it cannot be read: {error.strerror}"))
             return []
-        if len(names) > MOST_NAMES:
-            self.skipped.append(Skipped(folder, f"it has more than {MOST_NAMES:,} files: some are not looked at"))
+        if len(names) > MOST_FOLDER_NAMES:
+            self.skipped.append(
+                Skipped(folder, f"it has more than {MOST_FOLDER_NAMES:,} files: some are not looked at")
+            )
         if any(valid_unicode(name) != name for name in names):
             self.skipped.append(Skipped(folder, "it has names that are not valid UTF-8: they are left out"))
         return [name for name in names if valid_unicode(name) == name]
@@ -168,12 +178,15 @@ class _Walk:
         return None
 
 
-def find_files(root: Path, environ: Mapping[str, str]) -> Listing:
+def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
     """Return the skills and commands for a workspace (resolved). Never raises."""
     walk = _Walk()
     by_name: dict[str, SkillFile] = {}
     shadowed: list[tuple[SkillFile, SkillFile]] = []
-    kinds: tuple[tuple[Literal["skills", "commands"], Kind], ...] = (("skills", "skill"), ("commands", "command"))
+    kinds: tuple[tuple[Literal["skills", "commands"], BroughtKind], ...] = (
+        ("skills", "skill"),
+        ("commands", "command"),
+    )
     for folders, kind in kinds:
         for base in brought_folders(folders, root, environ):
             for path in walk.files(base, kind):
@@ -184,11 +197,11 @@ def find_files(root: Path, environ: Mapping[str, str]) -> Listing:
                     continue
                 if (winner := by_name.get(file.name)) is not None:
                     shadowed.append((file, winner))
-                elif len(by_name) < MOST_FILES:
+                elif len(by_name) < MOST_SKILL_FILES:
                     by_name[file.name] = file
                 else:
-                    walk.skipped.append(Skipped(path, f"there are {MOST_FILES:,} already"))
-    return Listing(by_name, tuple(shadowed), tuple(walk.skipped))
+                    walk.skipped.append(Skipped(path, f"there are {MOST_SKILL_FILES:,} already"))
+    return SkillListing(by_name, tuple(shadowed), tuple(walk.skipped))
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -197,7 +210,7 @@ def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
-def read_file(path: Path, kind: Kind, within: Path | None) -> SkillFile:
+def read_file(path: Path, kind: BroughtKind, within: Path | None) -> SkillFile:
     """Return the skill or command in a file; raises `OSError` or `ValueError` with the reason if it is none."""
     with open_unblocked(path, os.O_NOFOLLOW) as file:
         data = read_beginning(file, BEGINNING)
@@ -206,10 +219,10 @@ def read_file(path: Path, kind: Kind, within: Path | None) -> SkillFile:
     front = read_front_matter(data.decode())
     folder = path.parent.name if kind == "skill" else path.stem
     name = (front.text("name") if kind == "skill" else "") or folder
-    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.startswith("mcp__"):
+    if not _NAME.fullmatch(name) or len(name) > LONGEST_SKILL_NAME or name.startswith("mcp__"):
         raise FrontMatterFault(
-            f"its name {name[:LONGEST_NAME]!r} cannot be typed as a command (expected letters, digits and '-', "
-            f"at most {LONGEST_NAME})"
+            f"its name {name[:LONGEST_SKILL_NAME]!r} cannot be typed as a command (expected letters, digits and '-', "
+            f"at most {LONGEST_SKILL_NAME})"
         )
     description = " ".join(filter(None, (front.text("description"), front.text("when_to_use"))))
     description = description or _first_paragraph(front)
@@ -220,7 +233,7 @@ def read_file(path: Path, kind: Kind, within: Path | None) -> SkillFile:
         name=name,
         path=path,
         within=within,
-        description=description[:LONGEST_DESCRIPTION],
+        description=description[:LONGEST_SKILL_DESCRIPTION],
         hint=front.text("argument-hint") if isinstance(front.fields.get("argument-hint", ""), str) else "",
         names=front.words("arguments"),
         for_model=not front.flag("disable-model-invocation", default=False),
@@ -230,11 +243,11 @@ def read_file(path: Path, kind: Kind, within: Path | None) -> SkillFile:
     )
 
 
-def _warnings(name: str, folder: str, kind: Kind) -> tuple[str, ...]:
+def _warnings(name: str, folder: str, kind: BroughtKind) -> tuple[str, ...]:
     if kind == "command":
         return ()
-    odd = () if _STANDARD_NAME.fullmatch(name) else ("its name has other signs than a-z, 0-9 and single '-'",)
-    return odd if name == folder else (*odd, f"its name {name!r} is not that of its folder {folder!r}")
+    signs = () if _STANDARD_NAME.fullmatch(name) else ("its name has other signs than a-z, 0-9 and single '-'",)
+    return signs if name == folder else (*signs, f"its name {name!r} is not that of its folder {folder!r}")
 
 
 def _first_paragraph(front: FrontMatter) -> str:

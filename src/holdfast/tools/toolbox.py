@@ -225,8 +225,8 @@ class LocalToolbox:
         if now == remote:
             return declared
         local = tuple(each for each in declared if each not in remote)
-        kept = () if (skill := self._skill_schema) is None else (skill,)
-        self._remote, self.schemas = (*kept, *now), (*local, *now)
+        skill = self._skill_schema
+        self._remote, self.schemas = (*(() if skill is None else (skill,)), *now), (*local, *now)
         vars(self).pop("_tools", None)  # made again when the next one is called
         return self.schemas
 

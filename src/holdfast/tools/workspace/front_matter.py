@@ -23,7 +23,7 @@ from holdfast.text import valid_unicode
 LONGEST_FRONT_MATTER = 32_768
 """Characters of the front matter of a file."""
 
-Value = str | tuple[str, ...] | dict[str, str]
+FieldValue = str | tuple[str, ...] | dict[str, str]
 """A value: a text, a list of texts, or a map of texts."""
 
 _FIELD = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)")
@@ -45,7 +45,7 @@ class FrontMatterFault(ValueError):
 class FrontMatter(msgspec.Struct, frozen=True):
     """The `fields` of a file's front matter, by name, and its `body`: what follows."""
 
-    fields: dict[str, Value]
+    fields: dict[str, FieldValue]
     body: str
 
     def text(self, name: str) -> str:
@@ -113,8 +113,8 @@ def read_front_matter(text: str) -> FrontMatter:
     raise FrontMatterFault(f"the front matter has no end (expected a line {_FENCE!r})")
 
 
-def _fields(lines: list[str]) -> dict[str, Value]:
-    fields: dict[str, Value] = {}
+def _fields(lines: list[str]) -> dict[str, FieldValue]:
+    fields: dict[str, FieldValue] = {}
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -143,12 +143,12 @@ def _is_item(line: str) -> bool:
     return line.startswith("- ") or line.rstrip() == "-"
 
 
-def _value(first: str, more: list[str], at: int) -> Value:
+def _value(first: str, more: list[str], at: int) -> FieldValue:
     """Return the value of a field that begins with `first`, in line `at`, and goes on in `more`."""
     if block := _BLOCK.fullmatch(first):
         return _block(block, more)
     if first.startswith(('"', "'")):
-        value, rest = _quoted(" ".join((first, *(each.strip() for each in more if each.strip()))), at)
+        value, rest = _quoted(_joined(first, more), at)
         if rest and not rest.startswith("#"):
             raise _fault(at, f"{rest[:40]!r} follows the end of a quoted text")
         return value
@@ -159,11 +159,21 @@ def _value(first: str, more: list[str], at: int) -> Value:
     if first:
         if any(_is_item(each) for each in following):
             raise _fault(at, "a list follows a text")
-        return " ".join((first, *(_without_comment(each.strip()) for each in following if each.strip())))
+        return _joined(first, [_without_comment(each.strip()) for each in following])
     return _nested(following, at)
 
 
-def _nested(more: list[str], at: int) -> Value:
+def _joined(first: str, more: list[str]) -> str:
+    """Return lines as one: a line end is a blank, and an empty line a line end."""
+    text, breaks = first, 0
+    for line in map(str.strip, more):
+        if line:
+            text = text.rstrip() + ("\n" * breaks or " ") + line
+        breaks = 0 if line else breaks + 1
+    return text
+
+
+def _nested(more: list[str], at: int) -> FieldValue:
     """Return the list, the map or the text in the lines below a field."""
     lines = [each for each in more if each.strip()]
     if not lines:
@@ -274,7 +284,7 @@ def _escaped(text: str, place: int, at: int) -> tuple[str, int]:
     raise _fault(at, f"\\{sign} in a quoted text means nothing")
 
 
-def _flow(text: str, at: int) -> Value:
+def _flow(text: str, at: int) -> FieldValue:
     """Return the list or the map in brackets."""
     opening, closing = text[0], {"[": "]", "{": "}"}[text[0]]
     items: list[str] = []

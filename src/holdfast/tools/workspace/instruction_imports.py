@@ -1,7 +1,7 @@
 """The files that instruction files import: `@docs/style.md` in their text, outside code.
 
-An import is a file of its own for the model and for the journal: it is shown behind the one that names it, and a change
-of it is told like any other. The bounds hold for what a repository brings, which is sent unasked: only files of the
+For the model and for the journal an import is a file like any other: it is shown behind the one that names it, and its
+changes are noticed. The bounds hold for what a repository brings, which is sent unasked: only files of the
 repository, only those that are written for readers, no secrets, no devices or pipes, at most four files deep.
 
 A word that names no file is a word, such as a user name behind an `@`.
@@ -31,7 +31,7 @@ PROJECT_FILES = frozenset({
 """Names of files without an ending for readers that a project's instructions may import."""
 
 _IMPORT = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9_.~/][^\s`'\"<>|,;:()]*)", re.MULTILINE)
-_CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`{1,2}[^`\n]*`{1,2}", re.MULTILINE | re.DOTALL)
 
 
 def imported_files(root: Path, file: FoundFile, *, within: Path | None) -> list[FoundFile]:

@@ -15,19 +15,19 @@ from holdfast.system.safe_paths import locate
 from holdfast.tools.tool import Instruction
 from holdfast.tools.workspace.instruction_files import RULES_FOLDER, FoundFile, folder_files, shown_files
 
-MOST_FOLDERS = 64
+MOST_NESTED_FOLDERS = 64
 """Folders that are looked into for one call."""
 
 
 def nested_instructions(root: Path, names: Sequence[str]) -> tuple[Instruction, ...]:
-    """Return what is to be known of files (relative to `root`, or absolute) that a call touched. Never raises.
+    """Return the instructions for files (relative to `root`, or absolute) that a call touched. Never raises.
 
     Files outside the workspace have none.
     """
     paths = [place.path for place in (locate(root, name) for name in names) if place.outside is None]
     folders = {folder for path in paths for folder in path.parents if folder != root and folder.is_relative_to(root)}
     groups: list[list[FoundFile]] = []
-    for folder in sorted(folders, key=lambda each: (-len(each.parts), each))[:MOST_FOLDERS]:
+    for folder in sorted(folders, key=lambda each: (-len(each.parts), each))[:MOST_NESTED_FOLDERS]:
         groups.append(folder_files(root, folder, within=root))
         groups.append(_rules_for(root, folder, paths, within=root))
     top = repository(root) or root

@@ -15,7 +15,7 @@ from holdfast.tools.workspace.front_matter import read_front_matter
 from holdfast.tools.workspace.globs import Glob, globs
 from holdfast.tools.workspace.instruction_files import RULES_FOLDER, FoundFile, read_instruction
 
-MOST_RULES = 200
+MOST_PATH_RULES = 200
 """Rules of one folder."""
 DEEPEST_RULE = 6
 _MOST_LOOKED_AT = 5_000
@@ -74,7 +74,7 @@ def _rule_files(folder: Path) -> list[Path]:
             continue
         for entry in names:
             looked_at += 1
-            if len(found) == MOST_RULES or looked_at > _MOST_LOOKED_AT:
+            if len(found) == MOST_PATH_RULES or looked_at > _MOST_LOOKED_AT:
                 return found
             if entry.is_dir(follow_symlinks=False):
                 if depth < DEEPEST_RULE:

@@ -68,9 +68,9 @@ async def opened_host(
         brought: BroughtCommands | None = None
         if plan.folder is None and toolbox.skills is not None:  # a session of the user's
             from holdfast.host.brought_commands import BroughtCommands
-            from holdfast.host.slash_commands import RESERVED
+            from holdfast.host.slash_commands import RESERVED_COMMANDS
 
-            reserved = RESERVED | around.slash_commands.keys()
+            reserved = RESERVED_COMMANDS | around.slash_commands.keys()
             brought = BroughtCommands(toolbox.skills, agent=lambda: host.agent, reserved=reserved)
         if plan.folder is None and resumed is None and isinstance(opened := reading.records[0].entry, SessionOpened):
             catalog.note(opened)

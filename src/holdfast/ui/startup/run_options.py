@@ -213,8 +213,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         rules = self.project_of(self.cwd).rules
         added = () if self.plugins is None else tuple(tool.schema for tool in self.plugins.tools.values())
-        wanted = (each for each in (*added, *skill) if self._is_wanted(each.name))
-        foreign = tuple(each for each in wanted if not rules.never_run(each.name))
+        foreign = tuple(
+            each for each in (*added, *skill) if self._is_wanted(each.name) and not rules.never_run(each.name)
+        )
         if self.mcp is None:
             return foreign
         from holdfast.tools.mcp.tool_declarations import session_schemas

@@ -302,9 +302,9 @@ class SessionController:
         if self._brought is None:
             return ()
         from holdfast.host.brought_commands import offered_of, typed_files
-        from holdfast.host.slash_commands import RESERVED
+        from holdfast.host.slash_commands import RESERVED_COMMANDS
 
-        reserved = RESERVED | self.options.slash_commands.keys()
+        reserved = RESERVED_COMMANDS | self.options.slash_commands.keys()
         return SKILLS_COMMAND, *offered_of(typed_files(self._brought.listed(), reserved))
 
     def stop(self) -> None:
