@@ -21,6 +21,7 @@ LONGEST_SKILL = 5_000 * BYTES
 """Bytes of one skill that a compaction carries over: about 5,000 tokens."""
 LONGEST_SKILLS = 25_000 * BYTES
 """Bytes of all of them."""
+_SENTENCE = 200  # bytes for what is said about a cut
 _SKILL = re.compile(r'<skill_content name="([\w.:-]+)">.*?</skill_content>', re.DOTALL)
 
 _MOST_FILES = 40  # files listed by name; further files are only counted
@@ -93,12 +94,12 @@ def _carried_skills(skills: Mapping[str, str], seen: Sequence[str], longest: int
     carried: list[str] = []
     room = min(LONGEST_SKILLS, longest)
     for text in reversed(list(skills.values())):
-        shown = cap(text, min(LONGEST_SKILL, room))
-        size = len(shown.encode())
-        if any(text in each for each in seen) or size > room or not room:
+        most = min(LONGEST_SKILL, room) - _SENTENCE
+        if most < _SENTENCE or any(text in each for each in seen):
             continue
+        shown = cap(text, most)
         carried.append(shown)
-        room -= size
+        room -= len(shown.encode())
     return "\n\n".join(reversed(carried))
 
 
@@ -109,7 +110,7 @@ def compaction_note(
 
     Each quoted text has at most `longest` bytes.
     """
-    longest = min(longest, _LONGEST)
+    room, longest = longest, min(longest, _LONGEST)
     first = conversation.prompts[0].text if conversation.prompts else ""
     remaining = [each for each in conversation.messages[part.first + 1 :] if isinstance(each, UserMessage)]
     shown = any(result.call == done.todo_call for each in remaining for result in each.results)
@@ -127,7 +128,7 @@ def compaction_note(
         f"{_request_heading(conversation, through)}, word for word:": cap(request, longest),
         "What the user added to it during the turn, word for word:": cap("\n\n".join(steered), longest),
         "What the user wrote in turns that were not answered, as far as it fits:": cap(part.unsent, longest),
-        "Skills in use, as they were read; they still apply:": _carried_skills(done.skills, seen, longest),
+        "Skills in use, as they were read; they still apply:": _carried_skills(done.skills, seen, room),
         "Your latest todo list:": "" if shown else cap(done.todo, longest),
         "Files you changed or meant to change:": _file_list(done.changed),
         "Other files you read:": _file_list(done.read),
