@@ -220,7 +220,9 @@ def test_a_command_beside_the_supervisor_is_found_out(skill_world: World) -> Non
     folder = skill_world.folder / "agent-0"
     folder.mkdir()
     (folder / ".claude/commands").mkdir(parents=True)
-    (folder / ".claude/commands/look.md").write_text(COMMAND.replace("sleep 0.3", "sleep 30"))
+    (folder / ".claude/commands/look.md").write_text(
+        COMMAND.replace("sleep 0.3", "sleep 3000").replace("sleep 300 ", "sleep 3000 ")
+    )
     judge_texts(skill_world.environ(), folder, trusted=True)
     how = ("-m", skill_world.model, "--yolo", "-p", "/look")
     agent = skill_world.start(*how, program=UNSUPERVISED + PRODUCT, cwd=folder)

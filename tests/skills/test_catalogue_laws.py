@@ -49,3 +49,8 @@ def test_few_are_whole_and_on_one_line_each() -> None:
     text = catalogue([skill("b", "Second\nline"), skill("a", "First")])
     assert text.splitlines()[1:] == ["- a: First", "- b: Second line"]
     assert catalogue([]) == ""
+
+
+def test_the_bound_is_8000_characters() -> None:
+    text = catalogue([skill(f"s{number}", "word " * 100) for number in range(60)])
+    assert len(text) <= 8_000
