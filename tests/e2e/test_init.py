@@ -28,7 +28,7 @@ def test_without_skills_the_model_has_no_tool_for_them_and_a_text_is_a_text(one_
     assert ran.code == 0, ran.err
     (prompt,) = (each for each in world.entries() if isinstance(each, PromptAccepted))
     assert (prompt.text, prompt.typed) == ("/greet ann", "")
-    assert "skill" not in str(world.provider.requests[0].body)
+    assert "'skill'" not in str(world.provider.requests[0].body)
 
 
 def test_a_named_choice_of_tools_has_skills_only_if_they_are_named(one_world: World) -> None:
