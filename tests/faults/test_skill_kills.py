@@ -20,6 +20,7 @@ from struck import left
 
 from holdfast.history.profiles import OPENAI_CHAT
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.parts import CallPart
 from holdfast.session.storage.sqlite_store import read_copy
 from holdfast.session.verify import verify
 from holdfast.skills.trusted_texts import judge_texts
@@ -177,9 +178,8 @@ def complaints(entries: list[e.Entry], *, prompts_at_most: int) -> list[str]:
     started = [each.id for each in entries if isinstance(each, e.ShellStarted)]
     ended = Counter(each.id for each in entries if isinstance(each, e.ShellEnded))
     found = [f"command {each} has {ended[each]} ends" for each in started if ended[each] != 1]
-    calls = [
-        part.id for each in entries if isinstance(each, e.ResponseEnded) for part in each.parts if part_is_call(part)
-    ]
+    parts = [part for each in entries if isinstance(each, e.ResponseEnded) for part in each.parts]
+    calls = [part.id for part in parts if isinstance(part, CallPart)]
     outcomes = Counter(each.call for each in entries if isinstance(each, e.CallEnded))
     found += [f"call {each} has {outcomes[each]} outcomes" for each in calls if outcomes[each] != 1]
     prompts = [each for each in entries if isinstance(each, e.PromptAccepted)]
@@ -192,12 +192,6 @@ def complaints(entries: list[e.Entry], *, prompts_at_most: int) -> list[str]:
     notes = [each.note for each in entries if isinstance(each, e.FilesChanged)]
     found += ["instructions were given twice"] if sum("Use tabs." in note for note in notes) > 1 else []
     return found
-
-
-def part_is_call(part: object) -> bool:
-    from holdfast.session.journal.parts import CallPart
-
-    return isinstance(part, CallPart)
 
 
 def tried(world: World, victims: str, *, most: int, program: str = STRIKE) -> tuple[list[str], int, int]:
