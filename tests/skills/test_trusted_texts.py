@@ -1,4 +1,4 @@
-"""Trust in the text of a project's file: about exactly this text, stored outside the project, not needed for one's own."""
+"""Trust in the text of a project's file: about exactly this text, stored outside the project; one's own needs none."""
 
 from __future__ import annotations
 
