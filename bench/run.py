@@ -89,6 +89,7 @@ MEASUREMENTS: dict[str, Callable[[Path, Sizes], list[Comparison]]] = {
     "version": lambda folder, sizes: startup.version(folder, rounds=sizes.starts),
     "import": lambda folder, sizes: startup.library(folder, rounds=sizes.starts),
     "models": lambda folder, sizes: startup.model_facts(folder, rounds=sizes.starts),
+    "skills": lambda folder, sizes: startup.skills(folder, rounds=sizes.starts),
     "list": lambda folder, sizes: startup.listing(folder, sessions=sizes.sessions, rounds=sizes.starts),
     "sessions": lambda folder, sizes: many_sessions.listing(
         folder, sessions=sizes.stored, large=sizes.large, rounds=sizes.rounds

@@ -33,6 +33,9 @@ IMPORTS_IN = 0.05
 FACTS_IN = 0.005
 """CPU seconds in which the facts about a model are read, of the provider with the most models."""
 
+SKILLS_IN = 0.03
+"""CPU seconds that 100 skills may cost the start of a session."""
+
 MEMORY_IN = 45 * 1024 * 1024
 """Bytes in which a session gets as far as its first request."""
 
@@ -78,6 +81,22 @@ def model_facts(scratch: Path, *, rounds: int) -> list[Comparison]:
     took = [_imported("facts_of('openrouter:m')", environ_of(scratch), scratch, before=before) for _ in range(rounds)]
     aims, seconds = [FACTS_IN] * rounds, f"{FACTS_IN:g} s"
     return [Comparison(what="facts of a model, CPU", against=seconds, ours=took, theirs=aims, aim=AtMost(ratio=1))]
+
+
+def skills(scratch: Path, *, rounds: int) -> list[Comparison]:
+    """Compare what 100 skills cost a session at its start, with the import of what reads them, with the aim."""
+    for number in range(100):
+        path = scratch / ".claude" / "skills" / f"skill-{number}" / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: skill-{number}\ndescription: Does the {number}th thing.\n---\n{'Do it. ' * 500}\n")
+    before = "import os, pathlib, holdfast.tools.toolbox, holdfast.session.journal.entries"
+    line = (
+        "from holdfast.skills.session_skills import SessionSkills; "
+        "assert SessionSkills(pathlib.Path.cwd(), os.environ, '').catalogue()"
+    )
+    took = [_imported(line, environ_of(scratch), scratch, before=before) for _ in range(rounds)]
+    aims, seconds = [SKILLS_IN] * rounds, f"{SKILLS_IN:g} s"
+    return [Comparison(what="100 skills, CPU", against=seconds, ours=took, theirs=aims, aim=AtMost(ratio=1))]
 
 
 def _imported(line: str, environ: Mapping[str, str], scratch: Path, *, before: str = "pass") -> float:

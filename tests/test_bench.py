@@ -32,6 +32,7 @@ ROWS = {
     "version": 2,
     "import": 2,
     "models": 1,
+    "skills": 1,
     "list": 2,
     "sessions": 4,
     "append": 2,

@@ -50,6 +50,10 @@ Remember = Literal["", "session", "project"]
 """How long an approval lasts: this call, this session, or every session of this project."""
 
 
+SKILL_TOOL = "skill"
+"""The tool that reads a skill, in sessions that have some."""
+
+
 class Pattern(msgspec.Struct, frozen=True):
     """Calls that run without asking: a command (` *` at the end allows more arguments), a file, or `FOLDER/**`.
 

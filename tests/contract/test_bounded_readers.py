@@ -20,6 +20,7 @@ ALLOWED = {
     "*/__init__.py": "reads what is installed",
     "agent/context/system_prompt.py": "a file of the package",
     "agent/context/summary_request.py": "a file of the package",
+    "host/prompt_expansion.py": "a file of the package",
     "providers/catalog.py": "a file of the package",
     "providers/model_table.py": "a file of the package",
     "providers/refusals.py": "a file of the package",

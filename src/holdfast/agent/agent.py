@@ -38,7 +38,7 @@ from holdfast.agent.turn.fallback import back_to_chosen
 from holdfast.agent.turn.message_queue import next_prompt, queue_entry, recall_entry
 from holdfast.agent.turn.turn import Turn
 from holdfast.agent.turn.turn_context import TurnContext
-from holdfast.agent.user_commands import UserCommands
+from holdfast.agent.user_commands import PlannedCommand, UserCommands
 from holdfast.config.project_decisions import Project
 from holdfast.config.settings import Limits
 from holdfast.errors import StateError, UsageError
@@ -52,7 +52,7 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.store import FoldStore, Reading, Store
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Image, Mode, OnApproval
+from holdfast.tool_calls import Confined, Image, Mode, OnApproval
 from holdfast.tools.tool import Toolbox
 
 if TYPE_CHECKING:
@@ -166,7 +166,12 @@ class Agent:
         seam = Seam(
             before_call=(*seam.before_call, self.permissions.judge),
             before_start=seam.before_start,
-            after_call=(drift.servers_after_call, drift.folder_after_call, *seam.after_call),
+            after_call=(
+                drift.servers_after_call,
+                drift.folder_after_call,
+                drift.nested_after_call,
+                *seam.after_call,
+            ),
             instructions=instructions,
             recovery=self._steps,
         )
@@ -309,8 +314,12 @@ class Agent:
         """Set the session's title; "" means the first line of its first prompt again."""
         self.journal.append(e.title_entry(title))
 
-    def queue(self, text: str, when: e.When, *, images: tuple[Image, ...] = (), message_id: str = "") -> str:
+    def queue(
+        self, text: str, when: e.When, *, images: tuple[Image, ...] = (), message_id: str = "", typed: str = ""
+    ) -> str:
         """Queue a message for the running turn, durably, and return its id: `message_id`, or a new one.
+
+        `typed` is what the user typed, if the text was made from it.
 
         It is sent with the turn's next request, or as the next prompt if no request follows or `when` is "later". If
         the turn is stopped or fails, it stays queued for the user. Raises `UsageError` if no turn runs, or while an
@@ -318,7 +327,8 @@ class Agent:
         """
         if self.turn is None:
             raise UsageError("Message was not queued: no turn is running. Send it as a prompt.")
-        message = queue_entry(text, when, message_id=message_id or self.journal.new_id("q"), images=images)
+        message_id = message_id or self.journal.new_id("q")
+        message = queue_entry(text, when, message_id=message_id, images=images, typed=typed)
         self.journal.append(message)
         return message.id
 
@@ -344,13 +354,25 @@ class Agent:
         if self._operation is not None:
             await self._operation.over.wait()
 
-    async def shell(self, command: str, *, share: bool) -> e.ShellEnded:
+    def plan_shell(self, command: str) -> PlannedCommand:
+        """Return the plan of a command that runs outside a turn, to be judged. Raises as `shell`; nothing happens."""
+        return self._commands.plan(command)
+
+    async def shell(
+        self,
+        command: str,
+        *,
+        share: bool,
+        planned: PlannedCommand | None = None,
+        confined: Confined = "",
+        by_user: bool = False,
+    ) -> e.ShellEnded:
         """Run the user's own command, also during a turn, and return how it ended. `stop` ends it.
 
-        The model reads it with the next prompt, but only if `share` is set. Raises `UsageError` or `ToolFailed` if the
-        command cannot be started.
+        The model reads it with the next prompt, but only if `share` is set. One that was `planned` and judged runs as
+        it was allowed. Raises `UsageError` or `ToolFailed` if the command cannot be started.
         """
-        return await self._commands.run(command, share=share)
+        return await self._commands.run(command, share=share, planned=planned, confined=confined, by_user=by_user)
 
     async def rewind(self, turn: int) -> str:
         """Rewind the conversation to before the prompt of `turn` and return the prompt's text. Files are not changed.

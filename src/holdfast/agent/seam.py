@@ -134,10 +134,11 @@ def prompt_after_turn(steps: Iterable[AfterTurn], conversation: Conversation) ->
 
 
 class Expanded(msgspec.Struct, frozen=True):
-    """What a prompt says in place of what was typed or sent: a text, and images before it."""
+    """What a prompt says in place of what was typed or sent: a text, images before it, and its cause."""
 
     text: str
     images: tuple[Image, ...] = ()
+    cause: str = ""
 
 
 ExpandPrompt = Callable[[str], Awaitable[Expanded] | None]

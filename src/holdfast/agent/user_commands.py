@@ -22,12 +22,22 @@ from holdfast.errors import StateError, ToolFailed, UsageError
 from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal.entries import ProcessStarted, ShellEnded, ShellStarted
 from holdfast.text import valid_unicode
-from holdfast.tool_calls import Outcome, ProcessId
+from holdfast.tool_calls import Confined, Outcome, ProcessId
 from holdfast.tools.tool import Plan, Toolbox, ToolContext, ToolOutput
 
 TOOL = "bash"
 _LONGEST = 3600
 """Seconds after which a command is ended."""
+
+
+class PlannedCommand(msgspec.Struct, frozen=True):
+    """A command that was planned, so that it can be judged before it starts; its processes carry `id`."""
+
+    id: str
+    command: str
+    plan: Plan
+    arguments: str
+    tool: str = TOOL
 
 
 class _Running(msgspec.Struct, frozen=True):
@@ -49,11 +59,8 @@ class UserCommands:
     def any_running(self) -> bool:
         return bool(self._running)
 
-    async def run(self, command: str, *, share: bool) -> ShellEnded:
-        """Run the command and return how it ended. A cancellation stops it, waits for its end, and propagates.
-
-        Raises `UsageError` or `ToolFailed` if it cannot start: then nothing has happened.
-        """
+    def plan(self, command: str) -> PlannedCommand:
+        """Return the plan of a command; raises `UsageError` or `ToolFailed` if it cannot run. Nothing happens."""
         tool = self._toolbox.tools.get(TOOL)
         if not command.strip() or tool is None:
             raise UsageError(
@@ -61,11 +68,30 @@ class UserCommands:
             )
         opened = self._journal.conversation.opened  # its processes carry it: unique across sessions
         command_id = f"{opened.session if opened else ''}{self._journal.new_id('-s')}"
-        plan = tool.plan(command_id, json.dumps({"command": command, "timeout": _LONGEST}))
+        arguments = json.dumps({"command": command, "timeout": _LONGEST})
+        return PlannedCommand(command_id, command, tool.plan(command_id, arguments), arguments)
+
+    async def run(
+        self,
+        command: str,
+        *,
+        share: bool,
+        planned: PlannedCommand | None = None,
+        confined: Confined = "",
+        by_user: bool = False,
+    ) -> ShellEnded:
+        """Run the command and return how it ended. A cancellation stops it, waits for its end, and propagates.
+
+        One that was `planned` and judged runs as it was allowed: `confined` at a level, `by_user` if the user, or a
+        rule of theirs, allowed it. Raises `UsageError` or `ToolFailed` if it cannot start: then nothing has happened.
+        """
+        planned = planned or self.plan(command)
+        command_id, plan = planned.id, planned.plan
         started = ShellStarted(id=command_id, command=valid_unicode(command), shared=share, spool=plan.spool)
         self._journal.append(started)
         stop = asyncio.Event()
-        task = asyncio.get_running_loop().create_task(self._run(started, plan, stop), name=f"command {command_id}")
+        work = self._run(started, plan, stop, confined=confined, by_user=by_user)
+        task = asyncio.get_running_loop().create_task(work, name=f"command {command_id}")
         self._running[command_id] = _Running(task, stop)
         return await wait_shielded(task, lambda _: stop.set())
 
@@ -105,7 +131,9 @@ class UserCommands:
             ends.append(self._unwritten.get(started.id) or settle_command(started, cause, traces, program=program))
         return tuple(ends)
 
-    async def _run(self, started: ShellStarted, plan: Plan, stop: asyncio.Event) -> ShellEnded:
+    async def _run(
+        self, started: ShellStarted, plan: Plan, stop: asyncio.Event, *, confined: Confined, by_user: bool
+    ) -> ShellEnded:
         clock = asyncio.get_running_loop().time
         since = clock()
         output = ToolOutput(text="Its end was not reported. Its effect is unknown.", interrupted=True)
@@ -120,7 +148,15 @@ class UserCommands:
                 self._journal.not_recorded(failed)
 
         try:
-            context = ToolContext(call=started.id, stop=stop, emit=emit, report_process=began, typed=True)
+            context = ToolContext(
+                call=started.id,
+                stop=stop,
+                emit=emit,
+                report_process=began,
+                typed=True,
+                confined=confined,
+                by_user=by_user,
+            )
             output = await plan.run(context)
         except ToolFailed as failed:
             output = ToolOutput(text=str(failed), ok=False)

@@ -15,6 +15,7 @@ from holdfast.text import error_text
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.host.brought_commands import BroughtCommands
     from holdfast.host.kept_files import KeptFiles
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
@@ -36,7 +37,9 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     sent nevertheless, in order. `second` is what a prompt does while a turn runs. `interprets` is how much of a
     `Typed` text may be a command: with `known`, a slash command that does not exist is a prompt. With `leaves`, a
     slash command may leave the session. With `repeats`, the prompt of a turn whose question an earlier process left
-    open asks that question again when it is sent again. With `undo`, what files were before a call is kept.
+    open asks that question again when it is sent again. With `undo`, what files were before a call is kept. With
+    `asks_before`, the user can also be asked before a turn, where the journal has no question: about a command in a
+    prompt.
     """
 
     asks_user: bool
@@ -49,6 +52,7 @@ class HostRules(msgspec.Struct, frozen=True, kw_only=True):
     leaves: bool = True
     repeats: bool = False
     undo: bool = True
+    asks_before: bool = True
 
 
 RULES_OF: Mapping[Surface, HostRules] = {
@@ -65,8 +69,8 @@ RULES_OF: Mapping[Surface, HostRules] = {
         leaves=False,  # the editor opens and closes its sessions
         repeats=True,
     ),
-    "server": HostRules(asks_user=True, wake=True, interprets="slash"),
-    "fleet": HostRules(asks_user=True, undo=False),  # its database must never hold the files
+    "server": HostRules(asks_user=True, wake=True, interprets="slash", asks_before=False),
+    "fleet": HostRules(asks_user=True, undo=False, asks_before=False),  # its database must never hold the files
     "library": HostRules(asks_user=True, titles=False),
 }
 """The rules of each surface."""
@@ -102,8 +106,8 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
-    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files.
-    `own_tests` are commands that the user calls test runs.
+    `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files,
+    `own_tests` are commands that the user calls test runs, `brought` are the skills and commands that people bring.
     `describe_bug` returns a sentence about an exception that is no `HoldfastError`: only the surface knows where it
     keeps the traceback.
     """
@@ -120,6 +124,7 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     kept_files: KeptFiles | None = None
     own_tests: tuple[str, ...] = ()
     describe_bug: Callable[[BaseException], str] = bug_in_short
+    brought: BroughtCommands | None = None
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])
 
     def needs_undo(self) -> SessionUndo:

@@ -31,6 +31,8 @@ class OfferedCommand(msgspec.Struct, frozen=True):
         return f"/{self.name} {self.takes}".rstrip()
 
 
+INIT_COMMAND = OfferedCommand("init", "write AGENTS.md: what an agent has to know of this project", "[WISH]")
+SKILLS_COMMAND = OfferedCommand("skills", "list skills and commands, where they are, and why one is not in use")
 UNDO_COMMANDS = (
     OfferedCommand(
         "undo",

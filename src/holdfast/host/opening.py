@@ -25,6 +25,7 @@ from holdfast.tools.tool import Toolbox
 if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.generated_title import GeneratedTitle
+    from holdfast.host.brought_commands import BroughtCommands
     from holdfast.host.session_options import SessionOptions
     from holdfast.tools.toolbox import LocalToolbox
 
@@ -66,6 +67,7 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     not `usable`, and say itself what a bug is.
     """
     connect_model = connect_to or connector(options, log)
+    brought = _brought(session.toolbox, options, agent=lambda: host.agent)
     kept_files = (
         KeptFiles(session.toolbox, session.reading, table=options.config.undo_table)
         if rules.undo and options.config.undo
@@ -73,6 +75,8 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
     )
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
+        if brought is not None:
+            brought.may_ask(ask if rules.asks_before else None)
         agent = options.new_agent(
             store=session.store,
             toolbox=toolbox or session.toolbox,
@@ -117,14 +121,26 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         slash_commands=options.slash_commands,
         kept_files=kept_files,
         own_tests=options.config.receipt.tests,
+        brought=brought,
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:
         from holdfast.host.wake import Wake
 
         after_turn = (Wake(),)
-    host = SessionHost(hosted, rules, new_agent=new_agent, title=title, after_turn=after_turn)
+    steps = () if brought is None else (brought.expand,)
+    host = SessionHost(hosted, rules, new_agent=new_agent, title=title, after_turn=after_turn, expand_prompt=steps)
     return host
+
+
+def _brought(toolbox: LocalToolbox, options: SessionOptions, *, agent: Callable[[], Agent]) -> BroughtCommands | None:
+    """Return the skills and commands of a session, None if it has no folder for them: nothing is loaded then."""
+    if toolbox.skills is None:
+        return None
+    from holdfast.host.brought_commands import BroughtCommands
+    from holdfast.host.slash_commands import RESERVED_COMMANDS
+
+    return BroughtCommands(toolbox.skills, agent=agent, reserved=RESERVED_COMMANDS | options.slash_commands.keys())
 
 
 def connector(options: SessionOptions, log: Log | None) -> Callable[[str], Awaitable[Model]]:

@@ -1,5 +1,7 @@
 """Makes the text of a prompt of what was typed or sent, before it is journalled: the step `expand_prompt` of the seam.
 
+Besides the registered steps, it knows `/init`, whose prompt is a file of holdfast, and the prompts of MCP servers.
+
 Interruption rules: nothing is journalled while it lasts. A stop, the end of the session or a kill leaves nothing; what
 was typed returns to the user.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from pathlib import Path
 
 from holdfast.agent.seam import EXPAND_PROMPT, Expanded, ExpandPrompt
 from holdfast.errors import ToolFailed, UsageError
@@ -18,10 +21,10 @@ EXPANSION_ENDS = 1.0
 
 
 class PromptExpansion:
-    """The registered steps, and behind them the prompts of MCP servers."""
+    """`/init`, the registered steps, and behind them the prompts of MCP servers."""
 
     def __init__(self, steps: tuple[ExpandPrompt, ...], tools: SessionTools) -> None:
-        self._steps = (*steps, self._server_prompt)
+        self._steps = (*steps, self._own_prompt)
         self._tools = tools
         self._work: asyncio.Future[Expanded] | None = None
 
@@ -54,8 +57,18 @@ class PromptExpansion:
         if (work := self._work) is not None:
             asyncio.get_running_loop().call_later(EXPANSION_ENDS, work.cancel)
 
-    def _server_prompt(self, text: str) -> Awaitable[Expanded] | None:
+    def _own_prompt(self, text: str) -> Awaitable[Expanded] | None:
+        """Return the prompt of `/init`, or of a server; None for any other text."""
+        name, _, rest = text.strip().partition(" ")
+        if name == "/init":
+            return _init_prompt(rest.strip())
         return self._of_server(text) if text.startswith("/mcp__") else None
 
     async def _of_server(self, text: str) -> Expanded:
         return Expanded(await self._tools.expand_prompt(text))
+
+
+async def _init_prompt(wish: str) -> Expanded:
+    """Return the prompt of `/init`, a file of holdfast; `wish` is what the user adds."""
+    text = Path(__file__).with_name("init_prompt.md").read_text("utf-8").strip()
+    return Expanded(f"{text}\n\nThe user adds: {wish}" if wish else text, cause="init")

@@ -25,7 +25,7 @@ class QueuedMessages:
 
     def queue(self, submission: c.Submission, prompt: c.Prompt, text: str, images: tuple[Image, ...]) -> str:
         """Queue the prompt, and return the id of its message."""
-        message = self._agent.queue(text, prompt.when, images=images, message_id=prompt.id)
+        message = self._agent.queue(text, prompt.when, images=images, message_id=prompt.id, typed=prompt.text)
         self._submissions[message] = submission
         return message
 

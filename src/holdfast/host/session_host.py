@@ -353,7 +353,7 @@ class SessionHost:
         Except for a text that is expanded, nothing is awaited before the journal, so that a reader that left stops the
         turn before its first request.
         """
-        agent, cause = self.agent, ""
+        agent = self.agent
         if self._asks_again(prompt):
             return await self._with_session(submission, agent.resume_turn, served=True)
         earlier = self._repeated.earlier(prompt.id)
@@ -361,7 +361,7 @@ class SessionHost:
             self._accept(submission, prompt.id)
             return None
         expanded = await self._expansion.expanded(prompt.text, stopped=self._is_stopped(submission))
-        written, images = expanded.text, (*prompt.images, *expanded.images)
+        written, cause, images = expanded.text, expanded.cause, (*prompt.images, *expanded.images)
         if earlier is not None and earlier.was_sent_as(prompt, written):
             return await self._outcome(submission, earlier)
         self._repeated.begin(submission, prompt.id)
@@ -413,7 +413,7 @@ class SessionHost:
             if message is None or self._closing is not None:
                 break
             self._last_end = ended
-            ended = await self.agent.run(message.text, images=message.images, queued=message.id)
+            ended = await self.agent.run(message.text, images=message.images, queued=message.id, typed=message.typed)
         return ended
 
     async def _with_session(

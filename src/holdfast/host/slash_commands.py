@@ -16,7 +16,15 @@ from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.host.events import LeaveRequested
 from holdfast.host.hosted_session import HostedSession, HostRules
-from holdfast.host.offered_commands import RECEIPT_COMMAND, UNDO_COMMANDS, OfferedCommand, added_commands
+from holdfast.host.offered_commands import (
+    INIT_COMMAND,
+    RECEIPT_COMMAND,
+    SCREEN_COMMANDS,
+    SKILLS_COMMAND,
+    UNDO_COMMANDS,
+    OfferedCommand,
+    added_commands,
+)
 from holdfast.session.journal.model_settings import EFFORTS, settings_text
 from holdfast.system.threads import in_daemon
 from holdfast.text import literal
@@ -56,12 +64,13 @@ class SlashCommand(msgspec.Struct, frozen=True):
 
 
 def offered_commands(agent: Agent, session: HostedSession, rules: HostRules) -> tuple[OfferedCommand, ...]:
-    """Return the commands that there are now, those of plug-ins, then the prompts of servers."""
+    """Return the commands that there are now, skills, the commands of plug-ins, then the prompts of servers."""
     now = SlashContext(agent, session, rules)
     commands = (
         OfferedCommand(name, each.summary, each.takes) for name, each in SESSION_COMMANDS.items() if each.fits(now)
     )
-    return (*commands, *added_commands(session.slash_commands, session.server_prompts()))
+    brought = () if session.brought is None else session.brought.offered()
+    return (*commands, *brought, *added_commands(session.slash_commands, session.server_prompts()))
 
 
 def _help(now: SlashContext, rest: str) -> SlashReply:
@@ -179,6 +188,18 @@ def _usage(name: str, *chosen: str) -> SlashReply:
     return SlashReply(lines=(*chosen, SESSION_COMMANDS[name].summary))
 
 
+def _init(now: SlashContext, rest: str) -> SlashReply:
+    del now
+    return SlashReply(command=c.Prompt(f"/init {rest}".rstrip(), mentions=False))
+
+
+def _skills(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    if now.session.brought is None:
+        raise UsageError("This session has no skills and no commands. docs/how-to/skills.md says where they are put.")
+    return SlashReply(lines=now.session.brought.lines())
+
+
 SESSION_COMMANDS: Mapping[str, SlashCommand] = {
     "help": SlashCommand("list the commands", _help),
     "new": SlashCommand(
@@ -207,6 +228,8 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         for each, run in zip(UNDO_COMMANDS, (_undo, _redo), strict=True)
     },
     RECEIPT_COMMAND.name: SlashCommand(RECEIPT_COMMAND.summary, _receipt, RECEIPT_COMMAND.takes),
+    "init": SlashCommand(INIT_COMMAND.summary, _init, INIT_COMMAND.takes),
+    "skills": SlashCommand(SKILLS_COMMAND.summary, _skills, fits=lambda now: now.session.brought is not None),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }
@@ -215,10 +238,14 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
 SLASH_ALIASES = {"clear": "new", "exit": "quit", "mode": "permissions", "cost": "status"}
 """Other names of them."""
 
+RESERVED_COMMANDS = frozenset({*SESSION_COMMANDS, *SLASH_ALIASES, *SCREEN_COMMANDS})
+"""The names of holdfast's own commands, which win over skills and commands on every surface."""
+
 
 def is_known(typed: c.Slash, session: HostedSession) -> bool:
-    """Return whether there is a command of this name, in holdfast or in a plug-in."""
-    return SLASH_ALIASES.get(typed.name, typed.name) in SESSION_COMMANDS or typed.name in session.slash_commands
+    """Return whether there is a command of this name, in holdfast or in a plug-in, or a skill."""
+    known = SLASH_ALIASES.get(typed.name, typed.name) in SESSION_COMMANDS or typed.name in session.slash_commands
+    return known or (session.brought is not None and session.brought.has(typed.name))
 
 
 async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: HostRules) -> SlashReply:
@@ -233,6 +260,8 @@ async def reply_to(agent: Agent, session: HostedSession, typed: c.Slash, rules: 
 
         answer = await said_by(added, agent, session, typed.rest)
         return SlashReply(lines=answer.lines, command=answer.command)
+    if command is None and session.brought is not None and session.brought.has(typed.name):
+        return SlashReply(command=c.Prompt(f"/{typed.name} {typed.rest}".rstrip()))
     if command is None:
         raise UsageError(f"No command /{literal(typed.name)} in {rules.place}. See /help.")
     reply = command.run(now, typed.rest)

@@ -1,14 +1,16 @@
-"""The paths of holdfast's files: the config, the sessions and the keys of one user."""
+"""The paths of holdfast's files, the config, the sessions and the keys of one user, and of what people bring along."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from holdfast.system.file_names import folded_path
+from holdfast.system.git import repository
 
 KEYS_FILE = "holdfast-keys.json"
 """The file that stores API keys. No tool opens a file of this name, in any directory."""
@@ -89,6 +91,38 @@ def homes(environ: Mapping[str, str]) -> Homes:
         sessions=dirs.user_state_path / "sessions",
         cache=dirs.user_cache_path,
     )
+
+
+PROGRAM_FOLDERS = (".holdfast", ".agents", ".claude", ".codex")
+"""The folders of coding agents in a project and in a home, in the order of whose files win."""
+
+
+class BroughtFolder(msgspec.Struct, frozen=True):
+    """A folder with files that people bring along, such as skills: of the user, or `within` a project's top folder."""
+
+    path: Path
+    within: Path | None
+
+
+def brought_folders(kind: Literal["skills", "commands"], root: Path, environ: Mapping[str, str]) -> list[BroughtFolder]:
+    """Return the folders of this kind that exist for a workspace (resolved), the ones that win first.
+
+    The workspace's own come first, then those of each folder up to the repository's root, then the user's. Without any
+    this costs a few looks at the disk, and is all that a start pays.
+    """
+    top = repository(root) or root
+    ways = [
+        BroughtFolder(folder / name / kind, top)
+        for folder in (root, *root.parents)
+        if folder.is_relative_to(top)
+        for name in PROGRAM_FOLDERS
+    ]
+    ways.append(BroughtFolder(homes(environ).config.with_name(kind), None))
+    if home := environ.get("HOME"):
+        ways += [BroughtFolder(Path(home, name, kind), None) for name in PROGRAM_FOLDERS]
+        if kind == "commands":
+            ways.append(BroughtFolder(Path(home, ".codex", "prompts"), None))
+    return [each for each in ways if os.path.isdir(each.path)]  # noqa: PTH112 - the start pays for it
 
 
 def private_folders(environ: Mapping[str, str], session_folder: Path) -> tuple[Path, ...]:

@@ -68,9 +68,9 @@ EXAMPLES: tuple[e.Entry, ...] = (
         cause="wake",
         typed="/greet",
     ),
-    e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,)),
+    e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,), typed="/greet"),
     e.Recalled(queued="q7"),
-    e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,)),
+    e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,), typed="/greet"),
     e.Rewound(turn=1, note="[Note: its effects stay.]", files="r41"),
     e.Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
     e.Compacted(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.errors import UsageError
-from holdfast.tool_calls import ToolSchema
+from holdfast.tool_calls import SKILL_TOOL, ToolSchema
 from holdfast.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ class GivenTools:
         self._by_name = by_name
 
     def owns(self, name: str) -> bool:
-        """Return whether the tool is none of a server: also one whose plug-in is gone is its own."""
-        return not name.startswith("mcp_")
+        """Return whether the tool is none of a server, nor of skills: also one whose plug-in is gone is its own."""
+        return not name.startswith("mcp_") and name != SKILL_TOOL
 
     def tools(self, declared: Sequence[ToolSchema]) -> Mapping[str, Tool]:
         """Return the declared tools that are there."""

@@ -37,13 +37,15 @@ class Workspace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session works: `root` is absolute and resolved; `spool` is a folder for live output.
 
     `outputs` (absolute, resolved) is the folder with the complete outputs of commands, None if they are not kept. No
-    file tool writes beneath `private` (absolute, resolved), which is holdfast's.
+    file tool writes beneath `private` (absolute, resolved), which is holdfast's. Reading beneath `readable` (likewise)
+    needs no approval although it is outside: they hold skills.
     """
 
     root: Path
     spool: Path
     outputs: Path | None = None
     private: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,6 +257,15 @@ class FolderToolbox(Protocol):
 
     def missing_folder(self) -> str:
         """Return that folder if it does not exist, "" if it does. Never raises."""
+        ...
+
+
+@runtime_checkable
+class NestedInstructions(Protocol):
+    """A toolbox in whose folder files have instructions of their own, which are read when a call touches them."""
+
+    def nested_instructions(self, paths: Sequence[str]) -> tuple[Instruction, ...]:
+        """Return the instructions for these files, as `Instruction.snapshot` names them. Never raises."""
         ...
 
 

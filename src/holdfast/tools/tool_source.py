@@ -6,10 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.tool_calls import ToolSchema
-from holdfast.tools.tool import Tool
+from holdfast.tools.tool import Instruction, Tool
 
 if TYPE_CHECKING:
     from holdfast.tools.mcp.server_state import ServerState
+
+
+class Skills(Protocol):
+    """The skills and commands that people bring along, as a toolbox sees them."""
+
+    def tool(self, schema: ToolSchema) -> Tool:
+        """Return the tool that reads a skill."""
+        ...
+
+    def catalogue(self) -> tuple[Instruction, ...]:
+        """Return the catalogue as instructions, nothing if there is no skill. Never raises."""
+        ...
 
 
 class ToolSource(Protocol):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import StorageFailed
 from holdfast.system.threads import in_daemon
-from holdfast.system.user_directories import homes, private_folders
-from holdfast.tool_calls import FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
+from holdfast.system.user_directories import brought_folders, homes, private_folders
+from holdfast.tool_calls import SKILL_TOOL, FileChange, FileCheck, FileSeen, ProcessId, SandboxMode, ToolSchema
 from holdfast.tools.tool import Instruction, Tool, Traces, Workspace
 from holdfast.tools.workspace.file_snapshots import current_snapshot
 from holdfast.tools.workspace.instruction_files import NAMES, instructions
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from holdfast.tools.mcp.server_state import ServerState
     from holdfast.tools.process.session_supervisors import Supervisors
     from holdfast.tools.sandbox import Sandbox
-    from holdfast.tools.tool_source import ToolSource
+    from holdfast.tools.tool_source import Skills, ToolSource
     from holdfast.tools.web_search.backends import SearchBackend
 
 _SERVER_TOOLS = "holdfast.tools.mcp.server_tools:ServerTools"
 """What makes the tools of MCP servers."""
+_SKILLS = "holdfast.skills.session_skills:SessionSkills"
+"""What has the skills and commands that people bring along."""
 
 
 def is_own(name: str) -> bool:
@@ -59,8 +61,12 @@ class LocalToolbox:
         `StorageFailed` if the folder for live output cannot be created.
         """
         self._folder = session_folder
+        root = Path(os.path.realpath(cwd))
+        skills = brought_folders("skills", root, os.environ)
+        self._has_brought = bool(skills or brought_folders("commands", root, os.environ))
         self._workspace = Workspace(
-            root=Path(os.path.realpath(cwd)),
+            root=root,
+            readable=tuple(Path(os.path.realpath(each.path)) for each in skills),
             spool=session_folder / "spool",
             outputs=Path(os.path.realpath(session_folder / "outputs")),
             private=private_folders(os.environ, session_folder),
@@ -131,7 +137,22 @@ class LocalToolbox:
             names |= dict.fromkeys(("task", "stop_task", "ask_user", "present_plan"))
         local = {name: tools[name] for name in names}
         foreign = {name: tool for each in self._sources for name, tool in each.tools(self._of(each)).items()}
+        if (skill := self._skill_schema) is not None and (skills := self.skills) is not None:
+            foreign[skill.name] = skills.tool(skill)
         return ToolNames(local, foreign)
+
+    @property
+    def _skill_schema(self) -> ToolSchema | None:
+        """Return the tool that reads skills as the session declared it, None if it did not."""
+        return next((each for each in self._remote if each.name == SKILL_TOOL), None)
+
+    @cached_property
+    def skills(self) -> Skills | None:
+        """Return the skills and commands that people bring along; None if there is no folder for them."""
+        if not self._has_brought and self._skill_schema is None:
+            return None
+        make = cast("Callable[[Path, Mapping[str, str], str], Skills]", resolve_name(_SKILLS))
+        return make(self._workspace.root, os.environ, self._folder.name)
 
     @property
     def _sources(self) -> tuple[ToolSource, ...]:
@@ -194,7 +215,7 @@ class LocalToolbox:
 
         A tool of a plug-in that is gone is not declared any more.
         """
-        known = {each.name for each in self._remote}
+        known = {each.name for each in self._remote} - {SKILL_TOOL}
         remote = tuple(each for each in declared if each.name in known or each.name.startswith("mcp_"))
         now = tuple(
             schema
@@ -204,7 +225,8 @@ class LocalToolbox:
         if now == remote:
             return declared
         local = tuple(each for each in declared if each not in remote)
-        self._remote, self.schemas = now, (*local, *now)
+        skill = self._skill_schema
+        self._remote, self.schemas = (*(() if skill is None else (skill,)), *now), (*local, *now)
         vars(self).pop("_tools", None)  # made again when the next one is called
         return self.schemas
 
@@ -267,7 +289,15 @@ class LocalToolbox:
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Return the current instructions of the workspace, the user's file first. Never raises."""
-        return instructions(self._workspace.root, homes(os.environ).config.parent / NAMES[0])
+        files = instructions(self._workspace.root, homes(os.environ).config.parent / NAMES[0])
+        skills = None if self._skill_schema is None else self.skills
+        return files if skills is None else (*files, *skills.catalogue())
+
+    def nested_instructions(self, paths: Sequence[str]) -> tuple[Instruction, ...]:
+        """Return the instructions for these files that are not for the whole workspace. Never raises."""
+        from holdfast.tools.workspace.nested_instructions import nested_instructions
+
+        return nested_instructions(self._workspace.root, paths)
 
     def current_snapshot(self, snapshot: FileSeen) -> FileSeen:
         """Return the current state of a file, or `snapshot` itself if nothing changed. Never raises."""

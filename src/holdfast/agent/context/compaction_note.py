@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from holdfast.agent.context.compaction_plan import CompactionPlan
+from holdfast.history.tokens import BYTES
 from holdfast.session.conversation.conversation import Conversation, ConversationMessage, PromptMark, UserMessage
 from holdfast.session.conversation.prune_results import TODO
 from holdfast.session.journal.entries import CallEnded, CallStarted, Entry, PromptAccepted, ResponseEnded, Steered
 from holdfast.session.journal.parts import CallPart
+from holdfast.tool_calls import SKILL_TOOL
 from holdfast.tools.truncation import cap
 
 _LONGEST = 16_000
+LONGEST_SKILL = 5_000 * BYTES
+"""Bytes of one skill that a compaction carries over: about 5,000 tokens."""
+LONGEST_SKILLS = 25_000 * BYTES
+"""Bytes of all of them."""
+_SENTENCE = 200  # bytes for what is said about a cut
+_SKILL = re.compile(r'<skill_content name="([\w.:-]+)">.*?</skill_content>', re.DOTALL)
 
 _MOST_FILES = 40  # files listed by name; further files are only counted
 
@@ -22,13 +31,15 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a range of calls did: files they meant to change, other files they read, and the latest todo list.
 
     `todo_call` is the call that wrote the list, `steered` the messages the user sent during each turn. The most
-    recently touched file comes last.
+    recently touched file comes last. `skills` are the texts of skills, also of those that the user typed, by their
+    names: the newest of each, the newest last.
     """
 
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     todo: str = ""
     todo_call: str = ""
+    skills: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     steered: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict[int, tuple[str, ...]])
 
 
@@ -39,14 +50,20 @@ def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
     lists: set[str] = set()
     todo = todo_call = ""
     turn, steered = 0, dict[int, tuple[str, ...]]()
+    skill_calls: set[str] = set()
+    skills: dict[str, str] = {}
     for entry in journal:
         match entry:
             case PromptAccepted():
                 turn = entry.turn
+                _add_skills(skills, entry.text if entry.typed else "")
             case Steered(text=text):
                 steered[turn] = (*steered.get(turn, ()), text)
+                _add_skills(skills, text if entry.typed else "")
             case ResponseEnded(parts=parts):
-                lists.update(part.id for part in parts if isinstance(part, CallPart) and part.name == TODO)
+                calls = [part for part in parts if isinstance(part, CallPart)]
+                lists.update(part.id for part in calls if part.name == TODO)
+                skill_calls.update(part.id for part in calls if part.name == SKILL_TOOL)
             case CallStarted(call=call) if is_included(call):
                 for change in entry.changes:
                     changed.pop(change.path, None)
@@ -55,12 +72,35 @@ def work(journal: Iterable[Entry], is_included: Callable[[str], bool]) -> Work:
                 for seen in entry.snapshots:
                     read.pop(seen.path, None)
                     read[seen.path] = None
+                if entry.outcome == "ok" and call in skill_calls:
+                    _add_skills(skills, entry.text)
                 if entry.outcome == "ok" and call in lists and not entry.snapshots:
                     todo, todo_call = entry.text, call
             case _:
                 pass
     others = tuple(path for path in read if path not in changed)
-    return Work(changed=tuple(changed), read=others, todo=todo, todo_call=todo_call, steered=steered)
+    return Work(changed=tuple(changed), read=others, todo=todo, todo_call=todo_call, skills=skills, steered=steered)
+
+
+def _add_skills(skills: dict[str, str], text: str) -> None:
+    """Add the texts of skills in a text that holdfast made, as the newest."""
+    for found in _SKILL.finditer(text):
+        skills.pop(found[1], None)
+        skills[found[1]] = found[0]
+
+
+def _carried_skills(skills: Mapping[str, str], seen: Sequence[str], longest: int) -> str:
+    """Return the newest use of each skill that is not `seen` any more, the newest ones as far as there is room."""
+    carried: list[str] = []
+    room = min(LONGEST_SKILLS, longest)
+    for text in reversed(list(skills.values())):
+        most = min(LONGEST_SKILL, room) - _SENTENCE
+        if most < _SENTENCE or any(text in each for each in seen):
+            continue
+        shown = cap(text, most)
+        carried.append(shown)
+        room -= len(shown.encode())
+    return "\n\n".join(reversed(carried))
 
 
 def compaction_note(
@@ -70,11 +110,13 @@ def compaction_note(
 
     Each quoted text has at most `longest` bytes.
     """
-    longest = min(longest, _LONGEST)
+    room, longest = longest, min(longest, _LONGEST)
     first = conversation.prompts[0].text if conversation.prompts else ""
     remaining = [each for each in conversation.messages[part.first + 1 :] if isinstance(each, UserMessage)]
     shown = any(result.call == done.todo_call for each in remaining for result in each.results)
     through = part.through
+    seen = [text for each in remaining for text in _texts(each)]
+    seen += [result.text for each in remaining for result in each.results]
     request = through.text if through and through.text != first else ""
     sent_texts = {
         text for each in (*conversation.messages[part.first : part.first + 1], *remaining) for text in _texts(each)
@@ -86,6 +128,7 @@ def compaction_note(
         f"{_request_heading(conversation, through)}, word for word:": cap(request, longest),
         "What the user added to it during the turn, word for word:": cap("\n\n".join(steered), longest),
         "What the user wrote in turns that were not answered, as far as it fits:": cap(part.unsent, longest),
+        "Skills in use, as they were read; they still apply:": _carried_skills(done.skills, seen, room),
         "Your latest todo list:": "" if shown else cap(done.todo, longest),
         "Files you changed or meant to change:": _file_list(done.changed),
         "Other files you read:": _file_list(done.read),

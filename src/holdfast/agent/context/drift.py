@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 
 from holdfast.agent.context.changed_files import changed_files, files_seen
+from holdfast.agent.context.system_prompt import instruction_block, nested_note
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.seam import InstructionSource
+from holdfast.session.conversation.conversation import UserMessage
 from holdfast.session.journal import entries as e
 from holdfast.session.model_notices import folder_gone_note
 from holdfast.system.threads import in_daemon
 from holdfast.tool_calls import FileSeen
-from holdfast.tools.tool import FolderToolbox, Toolbox
+from holdfast.tools.tool import FolderToolbox, NestedInstructions, Toolbox
 
 
 class Drift:
@@ -63,6 +65,31 @@ class Drift:
 
     async def _say_folder(self) -> tuple[e.FolderGone, ...]:
         return self._folder_gone(await in_daemon(self._missing_folder))
+
+    def nested_after_call(self, ended: e.CallEnded) -> Awaitable[tuple[e.FilesChanged, ...]] | None:
+        """Give, behind a call that read or changed files, the instructions for them that the model does not see yet."""
+        if not ended.snapshots or not isinstance(self._toolbox, NestedInstructions):
+            return None
+        return self._nested(self._toolbox, tuple(each.path for each in ended.snapshots))
+
+    async def _nested(self, toolbox: NestedInstructions, paths: tuple[str, ...]) -> tuple[e.FilesChanged, ...]:
+        found = await in_daemon(lambda: toolbox.nested_instructions(paths))
+        if not found:
+            return ()
+        opened = self._journal.conversation.opened
+        texts = [opened.facts, opened.system] if opened is not None else []
+        texts += [
+            text for each in self._journal.conversation.messages if isinstance(each, UserMessage) for text in each.texts
+        ]
+        news = tuple(
+            each
+            for each in found
+            if each.snapshot.path not in paths and not any(instruction_block(each) in text for text in texts)
+        )
+        if not news:
+            return ()
+        note = nested_note(news, program=self._program)
+        return (e.FilesChanged(files=tuple(each.snapshot for each in news), note=note),)
 
     def servers_after_call(self, _: e.CallEnded) -> Awaitable[tuple[e.ServerFailed, ...]] | None:
         """Say behind a call which servers have failed. The user reads it; the model has the call's result."""

@@ -44,14 +44,23 @@ def folder_facts(cwd: Path, *, today: str, instructions: Iterable[Instruction] =
     Not even `git status`, which could run programs named in the repository's config before the user has agreed.
     """
     facts = f"[Note from {program}: where you work.\n{_facts(cwd, today)}]"
-    blocks = [_block(each) for each in instructions]
+    blocks = [instruction_block(each) for each in instructions]
     return "\n\n".join([facts, *([_INSTRUCTIONS] if blocks else ()), *blocks])
 
 
 def instructions_note(changed: Iterable[Instruction], *, program: str = HOLDFAST) -> str:
     """Return the note for the next user message about new or changed instruction files."""
-    blocks = [_block(each) for each in changed]
+    blocks = [instruction_block(each) for each in changed]
     heading = f"[Note from {program}: these instructions are new or changed. From now on this version applies.]"
+    return "\n\n".join([heading, *blocks])
+
+
+def nested_note(found: Iterable[Instruction], *, program: str = HOLDFAST) -> str:
+    """Return the note behind a call about the instruction files for what it touched."""
+    blocks = [instruction_block(each) for each in found]
+    heading = (
+        f"[Note from {program}: instruction files for what you just touched: each applies where it lies and below.]"
+    )
     return "\n\n".join([heading, *blocks])
 
 
@@ -93,5 +102,6 @@ def _directory_listing(folder: Path) -> str:
     return ", ".join(shown) or "nothing"
 
 
-def _block(instruction: Instruction) -> str:
+def instruction_block(instruction: Instruction) -> str:
+    """Return an instruction file as a model reads it."""
     return f'<instructions from="{escape_newlines(instruction.snapshot.path)}">\n{instruction.text}\n</instructions>'

@@ -12,18 +12,19 @@ from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image
 
 
-def queue_entry(text: str, when: When, *, message_id: str, images: tuple[Image, ...] = ()) -> Queued:
-    """Return the entry of a queued message; raises `UsageError` if it is blank."""
+def queue_entry(text: str, when: When, *, message_id: str, images: tuple[Image, ...] = (), typed: str = "") -> Queued:
+    """Return the entry of a queued message; raises `UsageError` if it is blank. `typed` is what it was made of."""
     if not text.strip():
         raise UsageError("Message is empty. Say what you want done.")
-    return Queued(id=message_id, text=valid_unicode(text), when=when, images=images)
+    text, typed = valid_unicode(text), valid_unicode(typed)
+    return Queued(id=message_id, text=text, when=when, images=images, typed="" if typed == text else typed)
 
 
 def recall_entry(conversation: Conversation, message: str) -> tuple[Recalled, str]:
-    """Return the entry that takes the message back, and its text; raises `UsageError` if it is not queued."""
+    """Return the entry that takes the message back, and what was typed; raises `UsageError` if it is not queued."""
     for waiting in conversation.queued:
         if waiting.message.id == message:
-            return Recalled(queued=message), waiting.message.text
+            return Recalled(queued=message), waiting.message.typed or waiting.message.text
     raise UsageError(f"Message {message!r} is no longer queued: it was sent or recalled before. Nothing was changed.")
 
 
@@ -31,7 +32,9 @@ def steer_entries(conversation: Conversation) -> tuple[Steered, ...]:
     """Return entries for the messages that join the next request of the running turn."""
     messages = [waiting.message for waiting in conversation.queued if not waiting.on_hold]
     return tuple(
-        Steered(queued=each.id, text=each.text, images=each.images) for each in messages if each.when == "steer"
+        Steered(queued=each.id, text=each.text, images=each.images, typed=each.typed)
+        for each in messages
+        if each.when == "steer"
     )
 
 
@@ -43,6 +46,10 @@ def next_prompt(conversation: Conversation) -> PromptAccepted | None:
         if not waiting.on_hold:
             message = waiting.message
             return PromptAccepted(
-                turn=conversation.turns + 1, text=message.text, queued=message.id, images=message.images
+                turn=conversation.turns + 1,
+                text=message.text,
+                queued=message.id,
+                images=message.images,
+                typed=message.typed,
             )
     return None

@@ -13,9 +13,12 @@ from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation, Result, UserMessage
 from holdfast.session.conversation.token_estimate import of_result
 from holdfast.session.journal.entries import Pruned
+from holdfast.tool_calls import SKILL_TOOL
 
 TODO = "todo"
 """The tool whose last result is the model's plan."""
+KEPT_TOOLS = frozenset({SKILL_TOOL})
+"""The tools whose results stay: what a skill says holds until the conversation is compacted, which carries it over."""
 
 
 def prune_entry(conversation: Conversation, settings: ContextSettings) -> tuple[Pruned, ...]:
@@ -33,7 +36,11 @@ def prune_entry(conversation: Conversation, settings: ContextSettings) -> tuple[
             result.outcome, result.text, len(result.images), program=conversation.program
         )
         for result, is_old in results
-        if is_old and result.outcome in ("ok", "failed") and result.call != todo and of_result(result) > SHORT
+        if is_old
+        and result.outcome in ("ok", "failed")
+        and result.call != todo
+        and result.name not in KEPT_TOOLS
+        and of_result(result) > SHORT
     }
     outputs = [
         ResultSize(

@@ -140,12 +140,16 @@ class PromptAccepted(_Fact, frozen=True, tag="prompt-accepted"):
 
 
 class Queued(_Fact, frozen=True, tag="queued"):
-    """A message the user sent during a turn. `id` is unique in the session, `when` says when to deliver it."""
+    """A message the user sent during a turn. `id` is unique in the session, `when` says when to deliver it.
+
+    `typed` is what they typed, if the text was made from it, "" if it is the text itself.
+    """
 
     id: str
     text: str
     when: When
     images: tuple[Image, ...] = ()
+    typed: str = ""
 
 
 class Recalled(_Fact, frozen=True, tag="recalled"):
@@ -155,11 +159,12 @@ class Recalled(_Fact, frozen=True, tag="recalled"):
 
 
 class Steered(_Fact, frozen=True, tag="steered"):
-    """The queued message `queued` joins the next request of the running turn."""
+    """The queued message `queued` joins the next request of the running turn. `typed` as in `queued`."""
 
     queued: str
     text: str
     images: tuple[Image, ...] = ()
+    typed: str = ""
 
 
 class Rewound(_Fact, frozen=True, tag="rewound"):

@@ -46,15 +46,18 @@ class ReadTool:
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
         self._outputs = workspace.outputs
+        self._readable = workspace.readable
 
     def plan(self, call: str, arguments: str) -> Plan:  # noqa: ARG002 - the Tool protocol's
         """Return the plan of a read. Whether the file exists is checked when it runs.
 
-        A kept output of this session counts as inside the workspace: the model has seen parts of it.
+        A kept output of this session counts as inside the workspace: the model has seen parts of it. So do the files
+        of skills, but no secrets among them.
         """
         args = parse_arguments(arguments, ReadArguments, tool="read")
         place = resolve(self._root, args.path)
         is_output = self._outputs is not None and is_output_file(self._outputs, place.path)
+        is_free = is_output or any(place.path.is_relative_to(each) for each in self._readable)
 
         async def run(context: ToolContext) -> ToolOutput:
             return await in_thread(partial(_window, place, args.offset, args.limit), context.stop)
@@ -62,7 +65,7 @@ class ReadTool:
         return Plan(
             effect="read",
             title=escape_newlines(f"read {place.name}"),
-            outside=None if is_output else place.outside,
+            outside=None if is_free else place.outside,
             reads=(str(place.path),),
             run=run,
         )

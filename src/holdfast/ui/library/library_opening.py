@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +32,9 @@ from holdfast.text import valid_unicode
 from holdfast.tools.tool_choice import chosen_tools
 from holdfast.ui.library.library_plan import SessionPlan
 from holdfast.ui.library.place_settings import PlaceSettings, among_the_users_own, standing_alone
+
+if TYPE_CHECKING:
+    from holdfast.host.brought_commands import BroughtCommands
 
 
 async def opened_host(
@@ -61,6 +65,13 @@ async def opened_host(
     try:
         toolbox, reading, session, cwd = _prepared(plan, folder, store, around)
         around.prepare(toolbox)
+        brought: BroughtCommands | None = None
+        if plan.folder is None and toolbox.skills is not None:  # a session of the user's
+            from holdfast.host.brought_commands import BroughtCommands
+            from holdfast.host.slash_commands import RESERVED_COMMANDS
+
+            reserved = RESERVED_COMMANDS | around.slash_commands.keys()
+            brought = BroughtCommands(toolbox.skills, agent=lambda: host.agent, reserved=reserved)
         if plan.folder is None and resumed is None and isinstance(opened := reading.records[0].entry, SessionOpened):
             catalog.note(opened)
         hosted = HostedSession(
@@ -72,20 +83,31 @@ async def opened_host(
             usable=around.endpoint,
             server_prompts=around.server_prompts,
             slash_commands=around.slash_commands,
+            brought=brought,
         )
-        return SessionHost(hosted, rules, new_agent=_agents(plan, store, toolbox, reading, around)), store.close
+        new_agent = _agents(plan, store, toolbox, reading, around, brought)
+        steps = () if brought is None else (brought.expand,)
+        host = SessionHost(hosted, rules, new_agent=new_agent, expand_prompt=steps)
+        return host, store.close
     except BaseException:
         store.close()
         raise
 
 
 def _agents(
-    plan: SessionPlan, store: SqliteStore, toolbox: AuthorToolbox, reading: Reading, around: PlaceSettings
+    plan: SessionPlan,
+    store: SqliteStore,
+    toolbox: AuthorToolbox,
+    reading: Reading,
+    around: PlaceSettings,
+    brought: BroughtCommands | None,
 ) -> Callable[[Callable[[Event], None], ApprovalPrompt | None], Agent]:
     async def connect_model(model: str) -> Model:
         return await connect(await in_daemon(lambda: around.endpoint(model)), around.limits.of(model))
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
+        if brought is not None:
+            brought.may_ask(ask)
         agent = Agent(
             ends_with_listener=True,
             store=store,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from holdfast.config.project_config import ProjectFile, nearest, project_file, r
 from holdfast.config.project_decisions import APPROVALS, Project
 from holdfast.config.settings import PermissionLists, ProjectConfig, read_config
 from holdfast.errors import ConfigInvalid
-from holdfast.system.user_directories import homes
+from holdfast.system.user_directories import brought_folders, homes
 from holdfast.tool_calls import Pattern
 
 
@@ -44,8 +45,13 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
     with suppress(ConfigInvalid):
         if read_config(homes(environ).config).mcp.read_claude:
             cast("Callable[..., None]", resolve_name(_JUDGE_CLAUDE_SERVERS))(environ, cwd, trusted=trusted)
+    root = Path(os.path.realpath(cwd))
+    if brought_folders("skills", root, environ) or brought_folders("commands", root, environ):
+        cast("Callable[..., None]", resolve_name(_JUDGE_TEXTS))(environ, cwd, trusted=trusted)
 
 
+_JUDGE_TEXTS = "holdfast.skills.trusted_texts:judge_texts"
+"""What stores the decision about the skills and commands of a project that run commands."""
 _JUDGE_CLAUDE_SERVERS = "holdfast.ui.startup.claude_trust:judge_claude_servers"
 """What stores the decision about the MCP servers of Claude Code."""
 

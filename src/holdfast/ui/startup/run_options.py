@@ -5,6 +5,7 @@ Every interface reads this one value. It has no live objects: a connection to a 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -38,8 +39,8 @@ from holdfast.providers.registry import (
 from holdfast.questions import ALL_ANSWERS, QuestionRules
 from holdfast.session.catalog import Catalog, SessionSummary
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
-from holdfast.system.user_directories import homes
-from holdfast.tool_calls import Mode, ToolSchema
+from holdfast.system.user_directories import brought_folders, homes
+from holdfast.tool_calls import SKILL_TOOL, Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
@@ -207,11 +208,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def remote_schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools that a new session declares for the run's MCP servers and plug-ins."""
-        if self.mcp is None and self.plugins is None:
+        skill = self._skill_schema()
+        if self.mcp is None and self.plugins is None and not skill:
             return ()
         rules = self.project_of(self.cwd).rules
-        added = () if self.plugins is None else (tool.schema for tool in self.plugins.tools.values())
-        foreign = tuple(each for each in added if self._is_wanted(each.name) and not rules.never_run(each.name))
+        added = () if self.plugins is None else tuple(tool.schema for tool in self.plugins.tools.values())
+        foreign = tuple(
+            each for each in (*added, *skill) if self._is_wanted(each.name) and not rules.never_run(each.name)
+        )
         if self.mcp is None:
             return foreign
         from holdfast.tools.mcp.tool_declarations import session_schemas
@@ -219,10 +223,19 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         schemas = session_schemas(self.mcp.servers, self.mcp.stored.all(self.mcp.servers))
         return (*foreign, *(each for each in schemas if not rules.never_run(each.name)))
 
+    def _skill_schema(self) -> tuple[ToolSchema, ...]:
+        """Return the tool that reads skills, if there is one that the model may use."""
+        if not brought_folders("skills", Path(os.path.realpath(self.cwd)), self.environ):
+            return ()
+        from holdfast.skills.session_skills import SKILL_SCHEMA, SessionSkills
+
+        skills = SessionSkills(Path(os.path.realpath(self.cwd)), self.environ, "")
+        return (SKILL_SCHEMA,) if skills.find().skills() else ()
+
     @property
     def _added(self) -> tuple[str, ...]:
-        """Return the names of the tools of plug-ins."""
-        return () if self.plugins is None else tuple(self.plugins.tools)
+        """Return the names of the tools of plug-ins, and of the one that reads skills."""
+        return (SKILL_TOOL, *(() if self.plugins is None else self.plugins.tools))
 
     def _is_wanted(self, added: str) -> bool:
         """Return whether a session may declare this tool of a plug-in: if tools are named, only if it is."""
@@ -317,7 +330,7 @@ def run_options(
     if arguments.tools is not None or config.tools is not None:
         from holdfast.ui.startup.toolbox_settings import check_tools
 
-        check_tools(arguments, config, () if plugins is None else plugins.tools)
+        check_tools(arguments, config, (SKILL_TOOL, *(() if plugins is None else plugins.tools)))
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()

@@ -7,10 +7,11 @@ callback that shows each new state.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -31,7 +32,14 @@ from holdfast.host.events import (
     TaskOutput,
     Window,
 )
-from holdfast.host.offered_commands import RECEIPT_COMMAND, UNDO_COMMANDS, OfferedCommand, added_commands
+from holdfast.host.offered_commands import (
+    INIT_COMMAND,
+    RECEIPT_COMMAND,
+    SKILLS_COMMAND,
+    UNDO_COMMANDS,
+    OfferedCommand,
+    added_commands,
+)
 from holdfast.providers.registry import Provider
 from holdfast.session.catalog import SessionSummary
 from holdfast.session.conversation.conversation import Conversation, PromptMark
@@ -40,6 +48,7 @@ from holdfast.session.journal.mode_changes import resumed_mode
 from holdfast.session.journal.model_settings import Effort, ModelSettings
 from holdfast.session.journal.tasks import TaskEnded, TaskStarted
 from holdfast.system.git import branch_or_commit
+from holdfast.system.user_directories import brought_folders
 from holdfast.tool_calls import Mode, Pattern
 from holdfast.ui.startup.crash_report import keep_traceback
 from holdfast.ui.startup.run_options import RunOptions
@@ -60,6 +69,9 @@ from holdfast.ui.tui.prompt.dropped_paths import is_disk_file, with_image_mentio
 from holdfast.ui.tui.tasks.known_tasks import KnownTasks
 from holdfast.ui.tui.widgets.activity import TurnProgress
 from holdfast.ui.tui.widgets.status_line import Status
+
+if TYPE_CHECKING:
+    from holdfast.skills.session_skills import SessionSkills
 
 READ_ONLY = "Read-only: this session is open in another window. /fork to continue in a copy."
 
@@ -106,6 +118,8 @@ class SessionController:
             cwd=str(start.cwd),
             sandbox_required=start.config.sandbox == "require",
         )
+        self._brought_in: Path | None = None  # the folder that was looked into
+        self._brought: SessionSkills | None = None
         self._show = show
         self._start = start
         self._connections = connections
@@ -270,7 +284,30 @@ class SessionController:
     def added_commands(self) -> tuple[OfferedCommand, ...]:
         """Return the host's commands that the screen has no own for, those of plug-ins, and the prompts of servers."""
         undo = UNDO_COMMANDS if self.options.config.undo else ()
-        return RECEIPT_COMMAND, *undo, *added_commands(self.options.slash_commands, self.options.prompt_commands())
+        return (
+            INIT_COMMAND,
+            RECEIPT_COMMAND,
+            *undo,
+            *self.brought_commands(),
+            *added_commands(self.options.slash_commands, self.options.prompt_commands()),
+        )
+
+    def brought_commands(self) -> tuple[OfferedCommand, ...]:
+        """Return the skills and commands of the folder that can be typed, and the command that lists them."""
+        if self._brought_in != self.cwd:
+            self._brought_in, root = self.cwd, Path(os.path.realpath(self.cwd))
+            self._brought = None
+            if brought_folders("skills", root, self.environ) or brought_folders("commands", root, self.environ):
+                from holdfast.skills.session_skills import SessionSkills
+
+                self._brought = SessionSkills(root, self.environ, "")
+        if self._brought is None:
+            return ()
+        from holdfast.host.brought_commands import offered_of, typed_files
+        from holdfast.host.slash_commands import RESERVED_COMMANDS
+
+        reserved = RESERVED_COMMANDS | self.options.slash_commands.keys()
+        return SKILLS_COMMAND, *offered_of(typed_files(self._brought.listed(), reserved))
 
     def stop(self) -> None:
         """Stop everything that runs, or was submitted and has not started."""

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 def run_slash_command(typed: Slash, target: CommandTarget) -> None:
     """Run the command. Raise `HoldfastError`, with a message for the user, if that fails."""
     line = screen_command(typed, (each.name for each in target.controller.added_commands()))
-    if line is None:
+    if line is None and typed.name in {each.name for each in target.controller.brought_commands()} - {"skills"}:
+        target.controller.begin(f"/{typed.name} {typed.rest}".rstrip(), "steer")
+    elif line is None:
         target.controller.run(typed)
     else:
         COMMAND_FUNCTIONS[line.command.name](target, line.rest)
