@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("providers",),
     ("agent", "testing"),
-    ("undo",),
+    ("undo", "hooks"),
     ("host",),
     ("fleet",),
     ("ui", "__main__"),

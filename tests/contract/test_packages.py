@@ -50,6 +50,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "providers",
         "agent",
         "undo",
+        "hooks",
         "host",
     ),
     "testing": ("testing",),

@@ -116,6 +116,11 @@ def _status(now: SlashContext, rest: str) -> SlashReply:
     )
 
 
+def _hooks(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    return SlashReply(lines=now.session.hook_lines())
+
+
 def _can_leave(now: SlashContext) -> bool:
     return now.rules.leaves
 
@@ -190,6 +195,7 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
         for each, run in zip(UNDO_COMMANDS, (_undo, _redo), strict=True)
     },
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
+    "hooks": SlashCommand("show the hooks, and those that are not used", _hooks),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }
 """The commands, by their names."""
