@@ -24,7 +24,9 @@ from holdfast.tools.toolbox import LocalToolbox
 PYTHON = sys.executable
 
 
-def hook(event: str, command: str, matcher: str = "", *, timeout: float | None = None, background: bool = False) -> Hook:
+def hook(
+    event: str, command: str, matcher: str = "", *, timeout: float | None = None, background: bool = False
+) -> Hook:
     """Return a hook of the user."""
     return new_hook(event, command, source="config.toml", matcher=matcher, timeout=timeout, is_async=background)
 

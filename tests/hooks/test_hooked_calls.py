@@ -155,28 +155,30 @@ async def test_what_a_hook_reads_has_the_names_of_the_other_program(tmp_path: Pa
     keep = python('json.dump({**told, "project": os.environ["CLAUDE_PROJECT_DIR"]}, open("told.json", "w"))')
     async with hook_rig(tmp_path, hook("PreToolUse", keep, "Edit"), mode="accept-edits") as rig:
         (rig.folder / "a.py").write_text("one\n")
-        await rig.turn(
-            (Call("read", {"path": "a.py"}),), (Call("edit", {"path": "a.py", "old": "one", "new": "two"}),)
-        )
+        await rig.turn((Call("read", {"path": "a.py"}),), (Call("edit", {"path": "a.py", "old": "one", "new": "two"}),))
         told = json.loads((rig.folder / "told.json").read_text())
         call = next(each.call for each in rig.entries if isinstance(each, e.CallStarted) and each.effect == "write")
         assert told["tool_name"] == "Edit"
-        path = str((rig.folder / "a.py").resolve())
+        path = str(rig.hooks.root / "a.py")
         assert told["tool_input"] == {"file_path": path, "old_string": "one", "new_string": "two"}
         assert told["tool_use_id"] == call
         assert told["permission_mode"] == "acceptEdits"
         assert told["hook_event_name"] == "PreToolUse"
         assert told["session_id"] == "hooked"
-        assert told["project"] == told["cwd"] == str(rig.folder.resolve())
-        transcript = Path(told["transcript_path"])
-        assert transcript.stat().st_mode & 0o777 == 0o600
-        assert transcript.parent == rig.session
-        lines = [json.loads(line) for line in transcript.read_text().splitlines()]
-        assert [line["type"] for line in lines] == ["user", "assistant", "user", "assistant"]
-        assert lines[0]["message"]["content"] == "go on"
-        assert lines[1]["message"]["content"][0]["name"] == "Read"
-        assert lines[2]["message"]["content"][0]["type"] == "tool_result"
-        assert [line["parentUuid"] for line in lines] == [None, *(line["uuid"] for line in lines[:-1])]
+        assert told["project"] == told["cwd"] == str(rig.hooks.root)
+        expect_transcript(Path(told["transcript_path"]), rig.session)
+
+
+def expect_transcript(transcript: Path, folder: Path) -> None:
+    """Assert that the file has the conversation of the test above in the other program's format."""
+    assert transcript.stat().st_mode & 0o777 == 0o600
+    assert transcript.parent == folder
+    lines = [json.loads(line) for line in transcript.read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["user", "assistant", "user", "assistant"]
+    assert lines[0]["message"]["content"] == "go on"
+    assert lines[1]["message"]["content"][0]["name"] == "Read"
+    assert lines[2]["message"]["content"][0]["type"] == "tool_result"
+    assert [line["parentUuid"] for line in lines] == [None, *(line["uuid"] for line in lines[:-1])]
 
 
 async def test_a_result_is_durable_before_the_hook_behind_it_and_amended_after(tmp_path: Path) -> None:
@@ -284,7 +286,9 @@ async def test_a_stop_hook_keeps_the_turn_going_eight_times(tmp_path: Path, hook
 
 
 async def test_the_count_of_stop_hooks_is_in_the_journal(tmp_path: Path) -> None:
-    keep = python('open("active", "a").write(f"{told[\'stop_hook_active\']}\\n"); sys.exit(0 if os.path.exists("end") else 2)')
+    keep = python(
+        'open("active", "a").write(f"{told[\'stop_hook_active\']}\\n"); sys.exit(0 if os.path.exists("end") else 2)'
+    )
     async with hook_rig(tmp_path, hook("Stop", keep)) as rig:
         rig.model.extend(*((Say(f"{number}"),) for number in range(3)), (Call("bash", {"command": "touch end"}),))
         await rig.turn()

@@ -8,7 +8,7 @@ this process: no question to the user, and no change of the arguments, makes it 
 question open it runs again.
 
 Fail closed. A `PreToolUse` hook that was killed, was late, could not start or said what cannot be read makes the call a
-question; where nobody can be asked, the call is denied. What a hook allows replaces a question and never a refusal.
+question; where no user can be asked, the call is denied. What a hook allows replaces a question and never a refusal.
 
 Example: a `PreToolUse` hook for `Bash` exits with code 2 and prints "no rm here". The journal has `hook-started`,
 `hook-ended` (deny), and `call-ended` (denied) with the reason; no `call-started`.
@@ -78,7 +78,8 @@ class ConfiguredHooks:
         asks_user: bool,
     ) -> None:
         self._hooks = tuple({(*hook.identity, hook.matcher): hook for hook in hooks}.values())
-        self._root: Path = toolbox.root
+        self.root: Path = toolbox.root
+        """The folder in which hooks run."""
         self._agent = agent
         self._session = session
         self._asks_user = asks_user
@@ -138,7 +139,7 @@ class ConfiguredHooks:
 
     def _changed(self, planned: PlannedCall, ended: Iterable[Ended]) -> str:
         updates = [answer.updated for _, answer in ended if answer.updated is not None and not answer.failed]
-        return changed_arguments(planned, updates[-1], self._root) if updates else ""
+        return changed_arguments(planned, updates[-1], self.root) if updates else ""
 
     def before_question(self, planned: PlannedCall) -> CallJudgement | Awaitable[CallJudgement]:
         """Return what `PermissionRequest` hooks say about a call that the user is about to be asked about."""
@@ -270,7 +271,12 @@ class ConfiguredHooks:
     async def _forbid(self, hooks: Sequence[Hook], fields: dict[str, object]) -> str:
         ended = await self._run("PreCompact", hooks, fields)
         return next(
-            (f"{_by([each])} blocked it: {each[1].reason}" for each in ended if each[1].decision == "block"), ""
+            (
+                f"{_by([each])} blocked it: {each[1].reason.rstrip('.')}."
+                for each in ended
+                if each[1].decision == "block"
+            ),
+            "",
         )
 
     # --- a step of recovery: it ends with the session ---------------------------------------------------------------
@@ -323,13 +329,13 @@ class ConfiguredHooks:
         """Return whether the call is one that the hook's condition is about."""
         if hook.condition is None:
             return True
-        rules = RuleSet(rules=(hook.condition,), root=str(self._root))
+        rules = RuleSet(rules=(hook.condition,), root=str(self.root))
         return rules.against("ask", planned.plan, planned.plan.line, tool=planned.tool) is not None
 
     def _call_fields(self, planned: PlannedCall) -> dict[str, object]:
         return {
             "tool_name": claude_name(planned.tool),
-            "tool_input": claude_arguments(planned, self._root),
+            "tool_input": claude_arguments(planned, self.root),
             "tool_use_id": planned.call.id,
         }
 
@@ -366,7 +372,7 @@ class ConfiguredHooks:
         known = {
             "session_id": self._session,
             "transcript_path": str(self._transcript.path),
-            "cwd": str(self._root),
+            "cwd": str(self.root),
             "permission_mode": _MODES[agent.mode],
             "hook_event_name": event,
         }
@@ -392,13 +398,14 @@ def _judgement(planned: PlannedCall, ended: Sequence[Ended]) -> CallJudgement:
     for hook, answer in ended:
         if answer.decision == "deny":
             return Deny(_denied(planned, hook, answer))
+    needs_approval = f"The call {planned.plan.title!r} needs approval"  # how the question shows the rest
     for hook, answer in ended:
         if answer.failed:
-            return Ask(f"{_by([(hook, answer)])} could not decide about {planned.plan.title!r}: it {answer.failed}.")
+            return Ask(f"{needs_approval}: {_by([(hook, answer)])} could not decide, it {answer.failed}.")
     for hook, answer in ended:
         if answer.decision == "ask":
             why = f": {answer.reason}" if answer.reason else "."
-            return Ask(f"{_by([(hook, answer)])} wants you to decide about {planned.plan.title!r}{why}")
+            return Ask(f"{needs_approval}: {_by([(hook, answer)])} wants the user to decide{why}")
     approving = [each for each in ended if each[1].decision == "allow"]
     return Approved(_by(approving)) if approving else Allow()
 

@@ -153,7 +153,7 @@ class Compactor:
             if (wait := step(why, wish)) is not None:
                 with suppress(TimeoutError):
                     if refusal := await stop.race(wait, BEFORE_CALL + self._more_time):
-                        raise UsageError(f"Nothing was compacted: {refusal} Change that hook, or continue without.")
+                        raise UsageError(f"Nothing was compacted. {refusal} Change that hook, or continue without.")
 
     def _older(self, conversation: Conversation, bounds: _Bounds, why: Why) -> CompactionPlan | None:
         steps, unsent = self._journal.fold.steps, why == "overflow"
