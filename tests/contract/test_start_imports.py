@@ -115,7 +115,7 @@ class Start:
 
 
 VERSION = Start(name="--version", packages={}, later={}, most=4)
-PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=262)
+PRINT = Start(name="-p", packages=REQUEST, later={**LATER, "holdfast.ui.tui": "there is no screen"}, most=263)
 TUI = Start(name="the screen", packages=SCREEN, later=LATER, most=256)
 
 

@@ -2,20 +2,27 @@
 
 Text is never code by accident. Only `Typed` reads `!` and `/`, and only surfaces with a keyboard send it; a `Prompt` is
 text, whatever it says. `submit` numbers the commands: a stop reaches those with a smaller number and no other.
+
+A command is checked where it comes in (`checked_command`): one with a field of the wrong type is refused, whatever sent
+it. A program in the same process builds its commands itself, and no type checker may have seen them; what a wrong value
+would do comes later and elsewhere: in the journal, in the agent, at the next start.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import msgspec
 
+from holdfast.errors import UsageError
 from holdfast.questions import ChoiceName
 from holdfast.session.journal.entries import Cause, Compacted, RewindScope, ShellEnded, TurnEnded, When
 from holdfast.session.journal.model_settings import ModelSettings
+from holdfast.text import valid_unicode
 from holdfast.tool_calls import Image, Mode, Pattern
+from holdfast.typed_data import exact_value
 
 LONGEST_MESSAGE_ID = 200
 """Characters of the id that a client gives a message."""
@@ -207,6 +214,32 @@ def interpreted(typed: Typed, *, with_shell: bool = True, with_space: bool = Tru
     if line.startswith("/") and "\n" not in line and "/" not in name and not name.startswith("mcp__"):
         return Slash(name, rest.strip())
     return Prompt(text, typed.when)
+
+
+def checked_command(command: object) -> Command:
+    """Return the command with the types that it declares; raises `UsageError` if it has others."""
+    name = type(command).__name__
+    if not isinstance(command, Command):
+        raise UsageError(
+            f"Value of type {name} is no command (expected Prompt, Stop or another one). Nothing was done."
+        )
+    try:
+        checked: Command = exact_value(command, Command)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"Command {name} has a wrong field: {error}. Nothing was done. Correct it.") from error
+    match checked:
+        case Prompt(id=message) if message != valid_unicode(message):
+            raise UsageError(f"Command {name} has a wrong id: {message!r} is not valid Unicode. Nothing was done.")
+        case Stop(detail=detail):
+            return msgspec.structs.replace(checked, detail=valid_unicode(detail))
+        case _:
+            return checked
+
+
+def typed_text(command: object) -> str:
+    """Return the text of a prompt or a typed line, which returns to the user if it is refused, else ""."""
+    text = cast("object", command.text) if isinstance(command, Prompt | Typed) else ""
+    return text if isinstance(text, str) else ""
 
 
 CommandResult = TurnEnded | ShellEnded | Compacted | tuple[str, ...] | str | None

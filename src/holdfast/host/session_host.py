@@ -39,15 +39,15 @@ from holdfast.errors import HoldfastError, UsageError
 from holdfast.host import commands as c
 from holdfast.host import events as h
 from holdfast.host.changes_at_once import change_at_once
-from holdfast.host.command_check import checked_command, typed_text
 from holdfast.host.hosted_session import LAST_CAUSES, HostedSession, HostRules
+from holdfast.host.open_question import OpenQuestion
 from holdfast.host.prompt_expansion import PromptExpansion
+from holdfast.host.queued_messages import QueuedMessages
 from holdfast.host.sent_messages import RepeatedMessages, SentMessage, last_prompt
-from holdfast.questions import ApprovalAnswer, Question
+from holdfast.questions import Question
 from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.tool_calls import Image
-from holdfast.tools.tool import Plan
 from holdfast.tools.workspace.images import named_images
 
 if TYPE_CHECKING:
@@ -89,9 +89,8 @@ class SessionHost:
         self._turn: c.Submission | None = None  # the one of them that has the session
         self._starting: c.Submission | None = None  # a command of the user, until its entry
         self._last_end: e.TurnEnded | None = None
-        self._queued: dict[str, c.Submission] = {}  # by message, those that this host queued
         self._repeated = RepeatedMessages(lambda: self.agent.journal.entries())  # noqa: PLW0108 - there is no agent yet
-        self._question: tuple[h.Asked, asyncio.Future[ApprovalAnswer]] | None = None
+        self._question = OpenQuestion(self._send, self._accept_asking_turn)
         records = session.reading.records
         self._seq = records[-1].seq if records else 0
         self._closing: asyncio.Task[None] | None = None
@@ -100,8 +99,9 @@ class SessionHost:
         self._after_turn = after_turn
         self._expansion = PromptExpansion(expand_prompt, session.toolbox, session.submit_prompt)
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
-        self.agent = new_agent(emit, self._ask if rules.asks_user else None)
+        self.agent = new_agent(emit, self._question.ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
+        self._queued = QueuedMessages(self.agent, self._send)
         self._resumed = self.agent.conversation.turns > 0
 
     # --- clients ------------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ class SessionHost:
             emit(event)
         if self._running:
             emit(h.Busy())
-        if self._question is not None:
-            emit(self._question[0])
+        if self._question.shown is not None:
+            emit(self._question.shown)
         self._clients.append(emit)
 
     def opened(self) -> h.Opened:
@@ -145,7 +145,7 @@ class SessionHost:
     @property
     def open_question(self) -> Question | None:
         """Return the question that waits for an answer, None if there is none."""
-        return None if self._question is None or self._question[1].done() else self._question[0].question
+        return self._question.waiting
 
     @property
     def needs_time(self) -> bool:
@@ -199,7 +199,7 @@ class SessionHost:
     def submit(self, command: c.Command) -> c.Submission:
         """Take a command, checked, and serve it after those before it; `Stop`, `Answer` and `UseMode` at once."""
         try:
-            command = checked_command(command)
+            command = c.checked_command(command)
         except UsageError as error:
             submission = self._numbered(command)
             self._refuse(submission, error)
@@ -253,11 +253,11 @@ class SessionHost:
         result = None if error is not None else task.result()
         if error is not None:
             self._refuse(submission, error)
-        elif submission not in self._queued.values() and submission not in self._repeated:
+        elif submission not in self._queued and submission not in self._repeated:
             self._done(submission, result)
         if self._turn is submission:
             self._turn = None
-            self._end_queued(result)
+            self._queued.end_others(result, sent_later=self.rules.held_messages == "send")
             if isinstance(result, e.TurnEnded) and result.cause == "finished":
                 self._begin_due()
         if submission in self._running:
@@ -265,13 +265,6 @@ class SessionHost:
             if not self._running:
                 ended, self._last_end = self._last_end, None
                 self._send(h.Idle(ended))
-
-    def _end_queued(self, result: c.CommandResult) -> None:
-        """End the submissions whose messages are not queued any more, or will not be sent."""
-        waits = () if self.rules.held_messages == "send" else self.agent.conversation.queued
-        still_queued = {each.message.id for each in waits if not each.on_hold}
-        for message in [each for each in self._queued if each not in still_queued]:
-            self._queued.pop(message).end(result)
 
     def _accept(self, submission: c.Submission, message: str = "") -> None:
         if submission.accept(message) and not submission.by_host:
@@ -289,7 +282,7 @@ class SessionHost:
         if submission.by_host or not refused:
             self._send(h.Warned(message, fault))
             return
-        self._send(h.Refused(submission.number, message, fault, typed_text(submission.command)))
+        self._send(h.Refused(submission.number, message, fault, c.typed_text(submission.command)))
 
     # --- stopping and answering -----------------------------------------------------------------------------------
 
@@ -300,35 +293,16 @@ class SessionHost:
         self.agent.stop(cause)
 
     def _answer(self, submission: c.Submission, command: c.Answer) -> None:
-        if self._question is None or self._question[0].question.id != command.question or self._question[1].done():
-            error = UsageError(
-                f"There is no open question {command.question!r}: it was answered, or its turn has ended. "
-                "Look at the session."
-            )
-            self._refuse(submission, error)
-            return
-        question, answered = self._question
-        answer = ApprovalAnswer(command.choice, command.words, command.marked)
         try:
-            question.question.chosen(answer)
+            self._question.answer(command)
         except UsageError as error:
             self._refuse(submission, error)
-            return
-        answered.set_result(answer)
-        self._done(submission)
+        else:
+            self._done(submission)
 
-    async def _ask(self, question: Question, plan: Plan) -> ApprovalAnswer:
-        """Ask the clients, and return the first answer."""
-        answered: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        self._question = h.Asked(question, plan), answered
-        self._send(self._question[0])
+    def _accept_asking_turn(self) -> None:
         if self._turn is not None:
             self._accept(self._turn)  # a question that is asked again has no new entry
-        try:
-            return await answered
-        finally:
-            self._question = None
-            self._send(h.AskClosed(question.id))
 
     # --- the work of a command ------------------------------------------------------------------------------------
 
@@ -366,7 +340,7 @@ class SessionHost:
                 undo = self.session.needs_undo()
                 result = await self._with_session(submission, lambda: undo.redo(agent))
             case c.Recall(message=message):
-                self._recall(submission, message)
+                self._queued.recall(message, lambda: self._accept(submission))
             case c.ShowServers(server=server, restart=restart):
                 await self._show_servers(server, restart=restart)
             case _:
@@ -412,9 +386,7 @@ class SessionHost:
             if self.rules.second == "stop" or after_stop:
                 await agent.wait_for_end()  # a stop reaches nothing that was submitted after it
             elif takes_messages:
-                message = agent.queue(written, prompt.when, images=images, message_id=prompt.id)
-                self._queued[message] = submission
-                self._accept(submission, message)
+                self._accept(submission, self._queued.queue(submission, prompt, written, images))
                 return None
             await asyncio.sleep(0)  # it is about to begin, or to end
         return await self._with_session(submission, lambda: self._run_turns(prompt, written, images, cause))
@@ -438,8 +410,7 @@ class SessionHost:
         """Run a turn, and if the surface wants that one for each message of this host that it did not reach."""
         ended = await self.agent.run(text, images=images, cause=cause, queued=prompt.id, typed=prompt.text)
         while self.rules.held_messages == "send" and not {ended.cause, self._last_stop[1].cause} & LAST_CAUSES:
-            queued = (each.message for each in self.agent.conversation.queued)
-            message = next((each for each in queued if each.id in self._queued), None)
+            message = self._queued.next_own()
             if message is None or self._closing is not None:
                 break
             self._last_end = ended
@@ -466,7 +437,7 @@ class SessionHost:
                 self._send(h.Returned(result))
         finally:
             if self.rules.held_messages == "return" and submission.accepted.done() and self._closing is None:
-                self._return_held()
+                self._queued.recall_held()
         return result
 
     def _begin(self, submission: c.Submission) -> None:
@@ -483,30 +454,6 @@ class SessionHost:
     def keep_messages(self) -> None:
         """Leave messages queued that a stopped turn does not reach from now on: the user leaves."""
         self.rules = msgspec.structs.replace(self.rules, held_messages="keep")
-
-    def _return_held(self) -> None:
-        """Return the queued messages that a turn did not reach."""
-        try:
-            self._recall_all(tuple(each.message.id for each in self.agent.conversation.queued))
-        except HoldfastError as error:
-            self._send(h.Warned(str(error), error.fault))
-
-    def _recall(self, submission: c.Submission, message: str) -> None:
-        queued = tuple(each.message.id for each in self.agent.conversation.queued)
-        self._recall_all((message,) if message else queued, lambda: self._accept(submission))
-
-    def _recall_all(self, messages: tuple[str, ...], when_first: Callable[[], object] = tuple) -> None:
-        """Take messages back; what was recalled returns, also if the next cannot be."""
-        texts: list[str] = []
-        try:
-            for message in messages:
-                texts.append(self.agent.recall(message))
-                if (submission := self._queued.pop(message, None)) is not None:
-                    submission.end()
-                when_first()
-        finally:
-            if texts:
-                self._send(h.Returned("\n\n".join(texts)))
 
     async def _shell(self, submission: c.Submission, shell: c.Shell) -> c.CommandResult:
         self._begin(submission)
@@ -585,8 +532,7 @@ class SessionHost:
                 await asyncio.wait({self._pump})  # what still waits is refused, in order
             if self._tasks:
                 await asyncio.wait(self._tasks)
-            for submission in self._queued.values():
-                submission.end()
+            self._queued.end_all()
             self._is_over = True
             self._send(h.Closed())
             self._clients.clear()
