@@ -40,7 +40,12 @@ class PromptExpansion:
         if wait is None and not submit:
             return Expanded(text)
         within = EXPAND_PROMPT + (SUBMIT_PROMPT if submit else 0.0)
-        work = self._work = asyncio.ensure_future(_expanded_prompt(text, wait, submit))
+        making = None if wait is None else asyncio.ensure_future(wait)  # it ends also if what waits for it never starts
+        if making is not None and not submit:
+            work = making
+        else:
+            work = asyncio.ensure_future(_expanded_prompt(text, making, submit))
+        self._work = work
         if stopped:
             work.cancel()
         try:
@@ -53,6 +58,8 @@ class PromptExpansion:
         finally:
             self._work = None
             work.cancel()
+            if making is not None:
+                making.cancel()
 
     def stop(self) -> None:
         """End the wait: a server's says why it ended, any other is cancelled."""
