@@ -32,8 +32,9 @@ settings = st.fixed_dictionaries(
 @given(st.one_of(json_values, settings))
 def test_any_json_gives_hooks_and_faults(found: object) -> None:
     hooks = claude_hooks(msgspec.json.encode(found), source="settings.json")
-    assert [hook for hook in hooks.hooks if hook.event not in EVENTS or not hook.command.strip()] == []
-    assert [fault for fault in hooks.faults if "settings.json" not in fault] == []
+    known = sum(hook.event in EVENTS and bool(hook.command.strip()) for hook in hooks.hooks)
+    assert known == len(hooks.hooks)
+    assert sum("settings.json" in fault for fault in hooks.faults) == len(hooks.faults)
 
 
 @law()
