@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.config.settings import HookRow, HookTable, read_config
 from holdfast.hooks.hook_set import HookSet
+from holdfast.ui.commands.doctor.findings import hook_findings
 from holdfast.ui.startup.arguments import Arguments
 from holdfast.ui.startup.hooks_in_use import hooks_in_use
 from holdfast.ui.startup.project_trust import hook_files, judge_project
@@ -104,3 +105,12 @@ def test_the_config_has_hooks_by_event(tmp_path: Path) -> None:
     config.write_text('[[hooks.PreToolUse]]\nmatcher = "Bash"\ncommand = "guard"\nif = "Bash(git *)"\ntimeout = 5\n')
     rows = read_config(config).hooks.rows
     assert rows == {"PreToolUse": (HookRow(matcher="Bash", command="guard", condition="Bash(git *)", timeout=5.0),)}
+
+
+def test_the_doctor_counts_the_hooks_and_says_why_others_do_not_run(place: Place) -> None:
+    (finding,) = hook_findings(place.used(read_claude=True))
+    assert (finding.level, finding.what) == ("warn", "1 hook in use")
+    assert str(place.settings) in finding.todo
+    (finding,) = hook_findings(place.used(off=True))
+    assert finding.what.startswith("none runs")
+    assert list(hook_findings(None)) == []
