@@ -59,7 +59,7 @@ from holdfast.session.journal.entries import (
 )
 from holdfast.session.journal.model_settings import EFFORTS, ModelSettings
 from holdfast.session.journal.parts import AnswerRefusal, CallPart, TextPart, ThinkingPart, Usage
-from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
+from holdfast.session.journal.tasks import HookEnded, HookStarted, ResultAmended, TaskEnded, TaskEndSent, TaskStarted
 from holdfast.session.model_notices import REASONS
 from holdfast.tool_calls import (
     FileChange,
@@ -197,6 +197,9 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(TaskStarted, id=ids, call=ids, command=texts, moved=st.booleans()),
     st.builds(TaskEnded, id=ids, outcome=outcomes, text=texts, note=texts),
     st.builds(TaskEndSent, task=ids),
+    st.builds(HookStarted, id=ids, event=st.sampled_from(["PreToolUse", "Stop"]), command=texts, call=ids),
+    st.builds(HookEnded, id=ids, outcome=outcomes, text=texts, note=texts),
+    st.builds(ResultAmended, call=ids, text=texts, replaces=st.booleans()),
     st.builds(
         CallWaits,
         call=ids,

@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("providers",),
     ("agent", "testing"),
-    ("undo", "skills"),
+    ("undo", "skills", "hooks"),
     ("host",),
     ("fleet",),
     ("ui", "__main__"),

@@ -51,6 +51,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "agent",
         "undo",
         "skills",
+        "hooks",
         "host",
     ),
     "testing": ("testing",),

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from holdfast.agent.background_tasks import BackgroundTasks
 from holdfast.agent.cancellation import (
     DetachedTasks,
@@ -160,12 +162,13 @@ class Agent:
             instructions=instructions,
             context=context,
             window=window,
+            before_compact=(seam.before_compact, seam.more_time),
             notify=self._emit_progress,
         )
         self.permissions = Permissions(mode, self.journal, project=project, offered=offered)
-        seam = Seam(
+        seam = msgspec.structs.replace(
+            seam,
             before_call=(*seam.before_call, self.permissions.judge),
-            before_start=seam.before_start,
             after_call=(
                 drift.servers_after_call,
                 drift.folder_after_call,

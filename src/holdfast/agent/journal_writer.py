@@ -21,6 +21,7 @@ from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal.entries import (
     Entry,
     FolderGone,
+    HookStarted,
     PromptAccepted,
     Repaired,
     ResponseCheckpoint,
@@ -57,6 +58,8 @@ class JournalWriter:
         self._reread = reread
         self._reported = ""  # the last storage failure that was emitted
         self._streamed: StreamedText | None = None
+        self.own_hooks: set[str] = set()
+        """The hooks that this process started: recovery leaves their end to it."""
         self._load(reading)
 
     def _load(self, reading: Reading) -> None:
@@ -122,6 +125,8 @@ class JournalWriter:
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):
             self.fold.add(entry, seq=seq)
             self._note(entry, seq, time.time())
+            if isinstance(entry, HookStarted):
+                self.own_hooks.add(entry.id)
             if isinstance(entry, Repaired):
                 self._checks.add_journalled(entry.findings)
         for seq, entry in enumerate(entries, start=self._length - len(entries) + 1):

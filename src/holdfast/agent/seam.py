@@ -74,7 +74,16 @@ class OtherArguments(msgspec.Struct, frozen=True):
     changed_by: str
 
 
-CallJudgement = Decision | OtherArguments
+class Approved(msgspec.Struct, frozen=True):
+    """What would be asked about the call need not be: `by` says so. It changes no `Deny`, and no question to the user.
+
+    A call that waits for a wall which the user requires, and which cannot be had, is asked about nevertheless.
+    """
+
+    by: str
+
+
+CallJudgement = Decision | OtherArguments | Approved
 
 BeforeCall = Callable[[PlannedCall], CallJudgement | Awaitable[CallJudgement]]
 """`before_call`: judges a planned call, and may write what must be durable before `call-started`.
@@ -83,13 +92,14 @@ With `OtherArguments` the call is planned again, and all steps are asked about t
 runs with is in its `call-started`.
 
 `Allow` has no objection; the permission rules, which come last, say how the call is confined. The first `Deny` counts,
-then the first `Ask`.
+then the first `Ask`, unless a step has `Approved` it. `before_question` steps judge in the same way what is about to be
+asked.
 """
 
 BeforeStart = Callable[[PlannedCall], Awaitable[Sequence[e.SnapshotTaken | e.FilesMoved]] | None]
 """`before_start`: keeps what must be durable before an allowed call starts; its entries are in one append with that."""
 
-AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted]] | None]
+AfterCall = Callable[[e.CallEnded], Awaitable[Sequence[Noted | e.ResultAmended]] | None]
 """`after_call`: says something behind the durable outcome of a call, as own entries; None for most calls."""
 
 
@@ -141,6 +151,27 @@ class Expanded(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
+HOOK_CONTEXT = "\n\n[Context that a hook of the user adds]\n"
+"""What stands between a prompt and what hooks add to it."""
+
+
+def without_context(text: str) -> str:
+    """Return a prompt without what hooks added to it."""
+    return text.partition(HOOK_CONTEXT)[0]
+
+
+SubmitPrompt = Callable[[str, Expanded], Awaitable[Expanded]]
+"""`submit_prompt`: sees what was typed and what it was made to, behind `expand_prompt`, and may add to that.
+
+It raises a `HoldfastError` if the prompt may not be sent: then what was typed returns to the user.
+"""
+
+BeforeEnd = Callable[[], Awaitable[bool] | None]
+"""`before_end`: returns whether the turn that has finished goes on. Then it has journalled what the model reads."""
+
+BeforeCompact = Callable[[e.Why, str], Awaitable[str] | None]
+"""`before_compact`: returns why the conversation is not compacted, "" if it may be; gets why, and the user's wish."""
+
 ExpandPrompt = Callable[[str], Awaitable[Expanded] | None]
 """`expand_prompt`: makes the text of a prompt of what was typed or sent; None if it does not know the text.
 
@@ -150,6 +181,9 @@ It is the only thing that is awaited before a prompt is journalled. The first th
 
 EXPAND_PROMPT = 300.0
 """Seconds for `expand_prompt`: a server may be downloaded first; then the prompt is refused."""
+
+SUBMIT_PROMPT = 1200.0
+"""Seconds for all `submit_prompt`, more than `EXPAND_PROMPT`: each hook has its own bound."""
 
 BEFORE_CALL = 10.0
 """Seconds for one `before_call`; a call that it does not judge in that time is denied."""
@@ -168,14 +202,36 @@ MOST_LOOK = 60.0
 
 
 class Seam(msgspec.Struct, frozen=True, kw_only=True):
-    """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything."""
+    """What takes part in the turns of a session, in this order. With nothing in it, no step costs anything.
+
+    `more_time` is how many seconds more than the others a step may take that runs commands, each with its own bound.
+    """
 
     before_call: tuple[BeforeCall, ...] = ()
+    before_question: tuple[BeforeCall, ...] = ()
     before_start: tuple[BeforeStart, ...] = ()
     after_call: tuple[AfterCall, ...] = ()
     instructions: tuple[InstructionSource, ...] = ()
     recovery: tuple[RecoveryStep, ...] = ()
     look: tuple[EffectLook, ...] = ()
+    before_end: tuple[BeforeEnd, ...] = ()
+    before_compact: tuple[BeforeCompact, ...] = ()
+    more_time: float = 0.0
+
+    def and_also(self, other: Seam) -> Seam:
+        """Return both together, the steps of this one first."""
+        return Seam(
+            before_call=(*self.before_call, *other.before_call),
+            before_question=(*self.before_question, *other.before_question),
+            before_start=(*self.before_start, *other.before_start),
+            after_call=(*self.after_call, *other.after_call),
+            instructions=(*self.instructions, *other.instructions),
+            recovery=(*self.recovery, *other.recovery),
+            look=(*self.look, *other.look),
+            before_end=(*self.before_end, *other.before_end),
+            before_compact=(*self.before_compact, *other.before_compact),
+            more_time=max(self.more_time, other.more_time),
+        )
 
 
 NO_SEAM = Seam()

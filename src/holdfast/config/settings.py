@@ -133,6 +133,57 @@ class McpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     servers: dict[str, McpServerTable] = msgspec.field(default_factory=dict[str, McpServerTable])
 
 
+class HookRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"condition": "if"}):
+    """A hook: a `command` for the calls whose tool `matcher` names. With `args` it is run without a shell.
+
+    `timeout` is in seconds. One that is `background` is not waited for. `if` is a rule about the call.
+    """
+
+    command: str
+    matcher: str = ""
+    args: tuple[str, ...] | None = None
+    timeout: Seconds | None = None
+    background: bool = False
+    condition: str = ""
+
+
+Hooks = tuple[HookRow, ...]
+
+
+class HookTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="pascal"):
+    """The user's hooks by event. With `off` no hook runs, with `read_claude` those of Claude Code run unasked too."""
+
+    off: bool = msgspec.field(default=False, name="off")
+    read_claude: bool = msgspec.field(default=False, name="read_claude")
+    session_start: Hooks = ()
+    user_prompt_submit: Hooks = ()
+    pre_tool_use: Hooks = ()
+    permission_request: Hooks = ()
+    post_tool_use: Hooks = ()
+    post_tool_use_failure: Hooks = ()
+    stop: Hooks = ()
+    pre_compact: Hooks = ()
+    notification: Hooks = ()
+    session_end: Hooks = ()
+
+    @property
+    def rows(self) -> dict[str, Hooks]:
+        """Return the hooks by the name of their event, those events only that have any."""
+        named = {
+            "SessionStart": self.session_start,
+            "UserPromptSubmit": self.user_prompt_submit,
+            "PreToolUse": self.pre_tool_use,
+            "PermissionRequest": self.permission_request,
+            "PostToolUse": self.post_tool_use,
+            "PostToolUseFailure": self.post_tool_use_failure,
+            "Stop": self.stop,
+            "PreCompact": self.pre_compact,
+            "Notification": self.notification,
+            "SessionEnd": self.session_end,
+        }
+        return {event: hooks for event, hooks in named.items() if hooks}
+
+
 PluginName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")]
 
 
@@ -196,6 +247,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     mcp: McpTable = msgspec.field(default_factory=McpTable)
     plugins: PluginTable = msgspec.field(default_factory=PluginTable)
     receipt: ReceiptTable = msgspec.field(default_factory=ReceiptTable)
+    hooks: HookTable = msgspec.field(default_factory=HookTable)
     providers: dict[str, Server] = msgspec.field(default_factory=dict[str, Server])
     models: dict[str, ModelOverrides] = msgspec.field(default_factory=dict[str, ModelOverrides])
 

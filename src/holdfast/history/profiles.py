@@ -407,7 +407,7 @@ _RULES_OF_LATER_MODELS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 
 
 def profile_of_model(profile: Profile, model: str | None) -> Profile:
-    """Return the profile as this model has it: without rules of later models. Before Gemini 3, results have no files."""
+    """Return the profile as this model has it: without rules of later ones. Before Gemini 3, results have no files."""
     if model is None:
         return profile
     free = {rule for rule, earlier in _RULES_OF_LATER_MODELS.items() if rule in profile.rules and earlier.search(model)}

@@ -15,6 +15,7 @@ from holdfast.text import error_text
 from holdfast.tool_calls import Mode
 
 if TYPE_CHECKING:
+    from holdfast.agent.seam import SubmitPrompt
     from holdfast.host.brought_commands import BroughtCommands
     from holdfast.host.kept_files import KeptFiles
     from holdfast.host.plugins.contributions import PluginSlashCommand
@@ -101,13 +102,21 @@ def bug_in_short(error: BaseException) -> str:
     return error_text(error)
 
 
+NO_HOOKS = (
+    "No hook is configured.",
+    "Hooks are read from [hooks] in config.toml, ~/.claude/settings.json, and the project's .claude/settings.json.",
+)
+"""What /hooks shows if there are none."""
+
+
 class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     """The open session of a host. `reading` is its journal when it was opened, `tools` are the names of its tools.
 
     `usable` raises `ModelUnusable` for a model that cannot be used. `sandbox_line` says which sandbox confines commands
     in an approval mode; it may block. `greeting` are the first lines of /help. `slash_commands` are those of plug-ins.
     `server_prompts` returns the prompts of MCP servers that are known now. `kept_files` is the undo of files,
-    `own_tests` are commands that the user calls test runs, `brought` are the skills and commands that people bring.
+    `own_tests` are commands that the user calls test runs, `brought` are the skills and commands that people bring,
+    `submit_prompt` are the steps that see each prompt, `hook_lines` those of /hooks.
     `describe_bug` returns a sentence about an exception that is no `HoldfastError`: only the surface knows where it
     keeps the traceback.
     """
@@ -123,6 +132,8 @@ class HostedSession(msgspec.Struct, frozen=True, kw_only=True):
     server_prompts: Callable[[], tuple[ServerPrompt, ...]] = tuple
     kept_files: KeptFiles | None = None
     own_tests: tuple[str, ...] = ()
+    submit_prompt: tuple[SubmitPrompt, ...] = ()
+    hook_lines: Callable[[], tuple[str, ...]] = lambda: NO_HOOKS
     describe_bug: Callable[[BaseException], str] = bug_in_short
     brought: BroughtCommands | None = None
     slash_commands: Mapping[str, PluginSlashCommand] = msgspec.field(default_factory=dict[str, "PluginSlashCommand"])

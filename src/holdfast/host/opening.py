@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.agent.agent import Agent
 from holdfast.agent.events import Event
-from holdfast.agent.seam import AfterTurn
+from holdfast.agent.seam import NO_SEAM, AfterTurn
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.host.hosted_session import HostedSession, HostRules, bug_in_short
 from holdfast.host.kept_files import KeptFiles
@@ -25,6 +25,7 @@ from holdfast.tools.tool import Toolbox
 if TYPE_CHECKING:
     from holdfast.agent.debug_log.log import Log
     from holdfast.agent.generated_title import GeneratedTitle
+    from holdfast.hooks.configured_hooks import ConfiguredHooks
     from holdfast.host.brought_commands import BroughtCommands
     from holdfast.host.session_options import SessionOptions
     from holdfast.tools.toolbox import LocalToolbox
@@ -73,21 +74,38 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         if rules.undo and options.config.undo
         else None
     )
+    seam = NO_SEAM if kept_files is None else kept_files.seam()
+    hooks: ConfiguredHooks | None = None
+    if options.hooks is not None and options.hooks.hooks:
+        from holdfast.hooks.configured_hooks import ConfiguredHooks
+
+        hooks = ConfiguredHooks(
+            options.hooks.hooks,
+            session.toolbox,
+            session=session.id,
+            agent=lambda: host.agent,
+            asks_user=rules.asks_user,
+        )
+        seam = hooks.seam().and_also(seam)
 
     def new_agent(emit: Callable[[Event], None], ask: ApprovalPrompt | None) -> Agent:
         if brought is not None:
             brought.may_ask(ask if rules.asks_before else None)
+        if kept_files is not None:
+            emit = kept_files.bound(lambda: host.agent.journal, emit)
+        if hooks is not None:
+            emit = hooks.bound(emit)
         agent = options.new_agent(
             store=session.store,
             toolbox=toolbox or session.toolbox,
             project=options.project_of(session.cwd),
             connect=connect_model,
-            emit=emit if kept_files is None else kept_files.bound(lambda: host.agent.journal, emit),
+            emit=emit,
             ask=ask,
             offered=offered,
             reading=session.reading,
             log=log,
-            seam=None if kept_files is None else kept_files.seam(),
+            seam=seam,
         )
         if options.resumed is not None:
             if options.model and ((options.model_chosen and not keeps_own) or not options.resumed.model):
@@ -122,6 +140,8 @@ def open_host(  # noqa: PLR0913 - what the surfaces differ in
         kept_files=kept_files,
         own_tests=options.config.receipt.tests,
         brought=brought,
+        submit_prompt=() if hooks is None else (hooks.submit_prompt,),
+        **({} if options.hooks is None else {"hook_lines": options.hooks.lines}),
     )
     after_turn: tuple[AfterTurn, ...] = ()
     if options.config.wake and rules.wake:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from holdfast.agent.seam import without_context
 from holdfast.errors import UsageError
 from holdfast.host import commands as c
 from holdfast.session.journal import entries as e
@@ -28,7 +29,7 @@ class SentMessage:
 
     def was_sent_as(self, prompt: c.Prompt, written: str) -> bool:
         """Return whether it was sent; `written` is what the prompt expands to. Raises `UsageError` for another text."""
-        if self.text not in (valid_unicode(prompt.text), valid_unicode(written)):
+        if without_context(self.text) not in (valid_unicode(prompt.text), valid_unicode(written)):
             raise other_text(prompt.id)
         return self.sent
 

@@ -97,7 +97,7 @@ class SessionHost:
         self._is_over = False
         self._title = title
         self._after_turn = after_turn
-        self._expansion = PromptExpansion(expand_prompt, session.toolbox)
+        self._expansion = PromptExpansion(expand_prompt, session.toolbox, session.submit_prompt)
         emit = self._on_event if title is None else title.wrap_emit(self._on_event)
         self.agent = new_agent(emit, self._question.ask if rules.asks_user else None)
         """The agent, to be read: only the host drives it."""
@@ -360,7 +360,8 @@ class SessionHost:
         if earlier is not None and self._repeated.follow(submission, prompt, earlier):
             self._accept(submission, prompt.id)
             return None
-        expanded = await self._expansion.expanded(prompt.text, stopped=self._is_stopped(submission))
+        stopped, is_new = self._is_stopped(submission), earlier is None
+        expanded = await self._expansion.expanded(prompt.text, stopped=stopped, is_new=is_new)
         written, cause, images = expanded.text, expanded.cause, (*prompt.images, *expanded.images)
         if earlier is not None and earlier.was_sent_as(prompt, written):
             return await self._outcome(submission, earlier)

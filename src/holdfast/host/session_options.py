@@ -23,6 +23,7 @@ from holdfast.tools.toolbox import LocalToolbox
 
 if TYPE_CHECKING:
     from holdfast.agent.seam import Seam
+    from holdfast.hooks.hook_set import HookSet
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.tools.mcp.prompt_commands import ServerPrompt
 
@@ -68,6 +69,11 @@ class SessionOptions(Protocol):
     @property
     def slash_commands(self) -> Mapping[str, PluginSlashCommand]:
         """Return the slash commands of plug-ins."""
+        ...
+
+    @property
+    def hooks(self) -> HookSet | None:
+        """Return the hooks, None if there are none."""
         ...
 
     def settings_of(self, model: str) -> ModelSettings:

@@ -125,6 +125,11 @@ def _status(now: SlashContext, rest: str) -> SlashReply:
     )
 
 
+def _hooks(now: SlashContext, rest: str) -> SlashReply:
+    del rest
+    return SlashReply(lines=now.session.hook_lines())
+
+
 def _can_leave(now: SlashContext) -> bool:
     return now.rules.leaves
 
@@ -231,6 +236,7 @@ SESSION_COMMANDS: Mapping[str, SlashCommand] = {
     "init": SlashCommand(INIT_COMMAND.summary, _init, INIT_COMMAND.takes),
     "skills": SlashCommand(SKILLS_COMMAND.summary, _skills, fits=lambda now: now.session.brought is not None),
     "status": SlashCommand("show session, model, mode, cost and sandbox", _status),
+    "hooks": SlashCommand("show the hooks, and those that are not used", _hooks),
     "quit": SlashCommand("quit (the session is saved)", _leave, fits=_can_leave),
 }
 """The commands, by their names."""

@@ -369,8 +369,8 @@ def _ended(function: Callable[..., object], returned: object) -> object:
         if (close := getattr(unfinished, "close", None)) is not None:
             close()
         raise UsageError(
-            f"Function {function.__name__!r} returned a {type(unfinished).__name__}, whose body has still to run. Record "
-            "an `async def` function, or one that returns what it collected."
+            f"Function {function.__name__!r} returned a {type(unfinished).__name__}, whose body has still to run. "
+            "Record an `async def` function, or one that returns what it collected."
         )
     return returned
 

@@ -38,6 +38,7 @@ REASONS: dict[Cause, StopReason] = {
     "loop": "error",
     "periodic": "error",
     "text_call": "error",
+    "hook": "cancelled",
     "storage": "error",
     "crash": "error",
     "bug": "error",
@@ -64,6 +65,7 @@ CLAUSES: dict[Cause, str] = {
     "loop": "the same tool call was repeated with the same result",
     "periodic": "the response repeated the same text over and over",
     "text_call": "the response had a tool call written as text, and nothing ran",
+    "hook": "a hook that the user configured ended the turn",
     "storage": "the session could not be written to disk",
     "crash": "holdfast's process ended without recording why (a crash, a kill, a power loss or a full disk)",
     "bug": "an internal error of holdfast ended the turn",
@@ -252,6 +254,16 @@ def ran_changed(text: str, arguments: str, changed_by: str, *, program: str = HO
     """Return the result of a call that ran with other arguments than the model's, and which."""
     shown = arguments if len(arguments) <= _SHOWN_ARGUMENTS else f"{arguments[:_SHOWN_ARGUMENTS]}…"
     return f"{text}\n[Note from {program}: {changed_by} changed this call before it ran. It ran with: {shown}]"
+
+
+def amended(name: str, text: str, *, program: str = HOLDFAST) -> str:
+    """Return the note about what a hook added to a result that was sent already."""
+    return f"[Note from {program}: a hook of the user says about the result of {name}:]\n{text}"
+
+
+def hook_unfinished(event: str, *, program: str = HOLDFAST) -> str:
+    """Return the note about a hook of a call that was then not started, when a crash left the hook without an end."""
+    return f"[Note from {program}: a hook ({event}) may have run before the crash; its call did not start.]"
 
 
 def lost(file_checks: FileChecks = (), *, printed: str = "") -> str:

@@ -70,7 +70,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
     ),
     e.Queued(id="q7", text="And the tests too.", when="steer", images=(_IMAGE,), typed="/greet"),
     e.Recalled(queued="q7"),
-    e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,), typed="/greet"),
+    e.Steered(queued="q7", text="And the tests too.", images=(_IMAGE,), typed="/greet", cause="hook"),
     e.Rewound(turn=1, note="[Note: its effects stay.]", files="r41"),
     e.Pruned(outputs={"c1": "[Note: it is left out.]"}, saved=20480),
     e.Compacted(
@@ -283,6 +283,18 @@ EXAMPLES: tuple[e.Entry, ...] = (
     e.RestoreEnded(
         id="r41", skipped=(e.SkippedPath(path="b.py", why="it changed since"),), note="[Note: a.py is as before.]"
     ),
+    e.HookStarted(id="s-h22", event="PreToolUse", command="./guard.sh", call="c1", spool="s-h22.out"),
+    e.HookEnded(
+        id="s-h22",
+        outcome="ok",
+        decision="deny",
+        text="Not here.",
+        message="It was denied.",
+        seconds=0.25,
+        exit=2,
+        note="[Note: a hook may have run.]",
+    ),
+    e.ResultAmended(call="c1", text="2 matches, hidden", replaces=True),
 )
 """One entry of each kind, with every field set."""
 

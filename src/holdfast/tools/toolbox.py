@@ -114,6 +114,16 @@ class LocalToolbox:
     def tools(self) -> Mapping[str, Tool]:
         return self._tools
 
+    @property
+    def spool(self) -> Path:
+        """Return the folder with the live output of commands."""
+        return self._workspace.spool
+
+    @property
+    def supervisors(self) -> Supervisors:
+        """Return what runs the session's commands, for what holdfast itself runs beside its tools."""
+        return self._supervisors
+
     def missing_folder(self) -> str:
         """Return the folder of the tools if it does not exist, "" if it does."""
         return "" if self._workspace.root.is_dir() else str(self._workspace.root)

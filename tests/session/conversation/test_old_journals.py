@@ -46,6 +46,9 @@ def digest(body: Body) -> str:
 
 LATER = {"model-settings-changed", "mode-changed", "task-started", "task-ended", "task-told"} | {
     "call-waits",
+    "hook-started",
+    "hook-ended",
+    "result-amended",
     "call-answered",
     "tools-changed",
     "requests-changed",

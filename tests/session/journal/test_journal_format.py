@@ -145,4 +145,4 @@ def test_every_field_of_a_question_is_documented() -> None:
 
 
 def test_the_page_is_short() -> None:
-    assert len(PAGE.splitlines()) <= 192
+    assert len(PAGE.splitlines()) <= 195

@@ -7,6 +7,7 @@ is dropped only when nothing could be sent otherwise, and both the user and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -16,7 +17,7 @@ from holdfast.agent.context.compaction_note import compaction_note, work
 from holdfast.agent.context.compaction_plan import LEAST, CompactionPlan, plan_compaction, truncate_results
 from holdfast.agent.context.summary_request import Summarizer, WrittenSummary
 from holdfast.agent.journal_writer import JournalWriter
-from holdfast.agent.seam import InstructionSource
+from holdfast.agent.seam import BEFORE_CALL, BeforeCompact, InstructionSource
 from holdfast.errors import ProviderFailed, UsageError
 from holdfast.session.conversation.context_settings import ContextSettings
 from holdfast.session.conversation.conversation import Conversation
@@ -60,6 +61,7 @@ class Compactor:
         context: ContextSettings,
         window: Callable[[str], int] | None,
         notify: Callable[[str], None],
+        before_compact: tuple[tuple[BeforeCompact, ...], float] = ((), 0.0),
     ) -> None:
         self._journal = journal
         self._summarizer = summarizer
@@ -68,6 +70,7 @@ class Compactor:
         self._context = context
         self._window = window
         self._notify = notify
+        self._before, self._more_time = before_compact
         self._windows: dict[str, int] = {}
         self._unseen_in = 0  # the turn in which a summary replaced unanswered results
         self._failed = (0, "")  # the turn in which a summary failed, and the model
@@ -128,6 +131,7 @@ class Compactor:
         without = WrittenSummary(earlier.summary if earlier else "", "", Usage(cost="0"))
         if self._saved(entry(without)) < LEAST:
             return None
+        await self._may_compact(stop, why, wish)
         self._notify(f"Summarizing {len(part.messages)} older messages (context: about {before:,} tokens).")
         news = await self._instructions(conversation, stop)
         try:
@@ -142,6 +146,14 @@ class Compactor:
         if part.unseen:  # the model may run the calls again, and must get the chance to answer their results
             self._unseen_in = conversation.turns
         return compacted
+
+    async def _may_compact(self, stop: StopSignal, why: Why, wish: str) -> None:
+        """Ask the steps before a compaction; raises `UsageError` if one forbids it. One that is late says nothing."""
+        for step in self._before:
+            if (wait := step(why, wish)) is not None:
+                with suppress(TimeoutError):
+                    if refusal := await stop.race(wait, BEFORE_CALL + self._more_time):
+                        raise UsageError(f"Nothing was compacted. {refusal} Change that hook, or continue without.")
 
     def _older(self, conversation: Conversation, bounds: _Bounds, why: Why) -> CompactionPlan | None:
         steps, unsent = self._journal.fold.steps, why == "overflow"

@@ -34,11 +34,11 @@ from holdfast.agent.context.drift import Drift
 from holdfast.agent.conversation_checks import Checks
 from holdfast.agent.journal_writer import JournalWriter
 from holdfast.agent.recovery.evidence import MAY_RUN, edits, gather_evidence, has_gap, leftover_processes
-from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, started_only
-from holdfast.agent.seam import MOST_LOOK, EffectLook, RecoveryStep, Seen
+from holdfast.agent.recovery.settle import Evidence, can_resume_turn, settle, settle_hook, started_only
+from holdfast.agent.seam import MOST_LOOK, EffectLook, LeftBehind, RecoveryStep, Seen
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import StateError
-from holdfast.session.conversation.conversation import Conversation
+from holdfast.session.conversation.conversation import Conversation, OpenHook
 from holdfast.session.conversation.fold_state import ResumedReading
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import Reading
@@ -150,10 +150,16 @@ class Recovery:
         tools = self._drift.tools() if raised is None else ()
         return Aftermath(processes, changed, raised, tools, tuple(observations))
 
+    def _lost_hooks(self) -> tuple[OpenHook, ...]:
+        """Return the hooks that an earlier process left without an end."""
+        known = self._journal.own_hooks
+        return tuple(each for each in self._journal.conversation.open_hooks if each.started.id not in known)
+
     async def _leftovers(self, stop: StopSignal) -> tuple[str, BaseException | None]:
         conversation = self._journal.conversation
         turn_is_orphaned = conversation.is_open and self._unsettled is None
         others = [left for step in self._steps for left in step.orphans(conversation)]
+        others += (LeftBehind(each.started.id, each.started.spool, each.process) for each in self._lost_hooks())
         if not turn_is_orphaned and not others:
             return "", None
         calls = conversation.open_calls if turn_is_orphaned else ()
@@ -170,6 +176,7 @@ class Recovery:
             entries.append(e.Repaired(findings=self._unreported, note=note))
         if self._repaired:
             entries.append(e.Repaired(findings=self._repaired))
+        entries += (settle_hook(each.started, conversation) for each in self._lost_hooks())
         for step in self._steps:  # before the turn that they belong to: its settled end is the last thing in it
             entries += step.missing_ends(conversation, processes, began=self._began)
         if conversation.is_open:

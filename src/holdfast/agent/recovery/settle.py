@@ -38,6 +38,8 @@ from holdfast.session.journal.entries import (
     CallEnded,
     Entry,
     FilesMoved,
+    HookEnded,
+    HookStarted,
     ResponseEnded,
     ShellEnded,
     ShellStarted,
@@ -144,6 +146,19 @@ def settle_command(
         "interrupted",
         model_notices.interrupted(stop_cause.cause, stop_cause.detail, printed=printed, program=program),
         seconds,
+    )
+
+
+def settle_hook(started: HookStarted, conversation: Conversation) -> HookEnded:
+    """Return the end of a hook that a crash left without one. The model reads of it only if its call did not start."""
+    calls = [call for call in conversation.open_calls if call.part.id == started.call]
+    is_unstarted = any(call.started is None for call in calls)
+    note = model_notices.hook_unfinished(started.event, program=conversation.program) if is_unstarted else ""
+    return HookEnded(
+        id=started.id,
+        outcome="interrupted",
+        text="The process that ran it ended before it. What it did is unknown.",
+        note=note,
     )
 
 

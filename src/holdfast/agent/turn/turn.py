@@ -25,10 +25,12 @@ with the output so far, and a later outcome becomes a `call-late` entry. The sec
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from holdfast.agent.background_tasks import unsent_task_ends
 from holdfast.agent.cancellation import StopSignal, TurnStopped, stop_cause_of
 from holdfast.agent.events import TurnFailed
+from holdfast.agent.seam import BEFORE_CALL
 from holdfast.agent.stop_cause import StopCause
 from holdfast.agent.turn.deadline import Deadline
 from holdfast.agent.turn.message_queue import steer_entries
@@ -42,7 +44,7 @@ from holdfast.session.journal.causes import OF_THE_PROVIDER
 from holdfast.session.journal.entries import ToolsChanged, TurnEnded
 
 _CONNECTION_STAYS = frozenset(
-    {"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval", "loop", "text_call"}
+    {"finished", "max_steps", "max_cost", "max_tokens", "refusal", "approval", "loop", "text_call", "hook"}
 )
 
 
@@ -102,10 +104,22 @@ class Turn:
             else:
                 stop_cause = await self._request()
                 if stop_cause is not None:
+                    if stop_cause.cause == "finished" and await self._goes_on():
+                        continue
                     return stop_cause
                 calls = journal.conversation.open_calls
             await self._calls.run(calls)
             self._context.checks.check(journal.fold.conversation, "After a step")
+
+    async def _goes_on(self) -> bool:
+        """Return whether a step lets the finished turn go on; it has journalled why. Raises `TurnStopped` on a stop."""
+        seam = self._context.seam
+        for before_end in seam.before_end:
+            if (wait := before_end()) is not None:
+                with suppress(TimeoutError):  # it has nothing to say
+                    if await self.stop.race(wait, BEFORE_CALL + seam.more_time):
+                        return True
+        return False
 
     async def _request(self) -> StopCause | None:
         """Send the next request. Return why the turn ends with it, None if its calls are to run."""

@@ -10,7 +10,7 @@ from holdfast.session import model_notices
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.model_settings import NO_SETTINGS, ModelSettings
 from holdfast.session.journal.parts import CallPart, TextPart, Usage
-from holdfast.session.journal.tasks import TaskStarted
+from holdfast.session.journal.tasks import HookStarted, TaskStarted
 from holdfast.tool_calls import Image, InputRequest, Mode, Outcome, Pattern, ProcessId
 
 
@@ -69,7 +69,15 @@ SetUp = e.SessionOpened | e.ModelChanged | e.ModelSettingsChanged | e.ModeChange
 """Entries about what every request of the session has."""
 
 Noted = (
-    e.FilesChanged | e.ShellEnded | e.Repaired | e.ServerFailed | e.Moved | e.FolderGone | e.RestoreEnded | e.FilesMoved
+    e.FilesChanged
+    | e.ShellEnded
+    | e.Repaired
+    | e.ServerFailed
+    | e.Moved
+    | e.FolderGone
+    | e.RestoreEnded
+    | e.FilesMoved
+    | e.HookEnded
 )
 """Entries whose note opens the next user message."""
 
@@ -146,6 +154,13 @@ class OpenTask(msgspec.Struct, frozen=True):
     """A background task without an end, with its process if that is journalled."""
 
     started: TaskStarted
+    process: ProcessId | None = None
+
+
+class OpenHook(msgspec.Struct, frozen=True):
+    """A hook without an end, with its process if that is journalled."""
+
+    started: HookStarted
     process: ProcessId | None = None
 
 
@@ -252,13 +267,13 @@ class Conversation(msgspec.Struct, frozen=True):
     it. `fell_back` is whether the last turn used one. `messages` are the messages to send; open calls have provisional
     results in them. `open_turn` is the turn without an end, `streaming` its unfinished request, `open_calls` its calls
     without an outcome, in call order. `open_shells` are user commands without an end, `open_tasks` background tasks
-    without one, `unreported_tasks` those whose end the model has not read yet. `allowed` are patterns that need no
-    approval. `queued` are messages neither sent nor recalled, in order. `prompts` are those to which the conversation
-    can be rewound, `rewound` the turns that were rewound. `counted` is the last token count by a provider. `compacted`
-    is the note that replaces older messages. `models_without_vision` are models that reject images, `refused` are
-    rejected images with the model that rejected them, `request_changes` are what later requests leave out or write in
-    another way because a provider refused one. `settings` are those of the next request. `mode` is the approval
-    mode that the user or an answer set for it, None if none did.
+    without one, `open_hooks` hooks without one, `unreported_tasks` those whose end the model has not read yet.
+    `allowed` are patterns that need no approval. `queued` are messages neither sent nor recalled, in order. `prompts`
+    are those to which the conversation can be rewound, `rewound` the turns that were rewound. `counted` is the last
+    token count by a provider. `compacted` is the note that replaces older messages. `models_without_vision` are models
+    that reject images, `refused` are rejected images with the model that rejected them, `request_changes` are what
+    later requests leave out or write in another way because a provider refused one. `settings` are those of the next
+    request. `mode` is the approval mode that the user or an answer set for it, None if none did.
     """
 
     opened: e.SessionOpened | None
@@ -289,6 +304,7 @@ class Conversation(msgspec.Struct, frozen=True):
     open_tasks: tuple[OpenTask, ...] = ()
     unreported_tasks: tuple[str, ...] = ()
     request_changes: tuple[e.RequestsChanged, ...] = ()
+    open_hooks: tuple[OpenHook, ...] = ()
 
     @property
     def is_open(self) -> bool:

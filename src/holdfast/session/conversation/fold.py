@@ -42,6 +42,9 @@ from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.tool_calls import FileSeen, Image, Mode, Pattern
 from holdfast.typed_data import decode_json
 
+_FOR_NEXT_PROMPT = e.ShellEnded | e.Repaired | e.ServerFailed | e.HookEnded
+"""Findings that the model reads with the next prompt, also in a turn."""
+
 
 class Fold:
     """Folds entries one at a time. `left` is why the open turn stopped, if known: provisional results name it.
@@ -70,6 +73,7 @@ class Fold:
         self._last_end: e.TurnEnded | None = None
         self._shells: dict[str, c.OpenShell] = {}  # user commands without an end
         self.tasks = TaskRecord()
+        self._hooks: dict[str, c.OpenHook] = {}  # hooks without an end
         self._allowed: dict[Pattern, None] = {}
         self._mode: Mode | None = None  # as an answer or the user set it
         self._queued: dict[str, c.QueuedMessage] = {}  # by id
@@ -154,10 +158,11 @@ class Fold:
                 | e.Moved()
                 | e.RestoreEnded()
                 | e.FilesMoved()
+                | e.HookEnded()
             ):
                 self._finding(entry)
-            case TaskStarted() | TaskEnded() | TaskEndSent():
-                self._task(entry)
+            case TaskStarted() | TaskEnded() | TaskEndSent() | e.HookStarted() | e.ResultAmended():
+                self._task_or_hook(entry)
             case e.RequestsChanged():
                 self._refused = self._refused.after_change(entry)
                 self._unsign(entry.model)
@@ -200,13 +205,15 @@ class Fold:
         lasts = not isinstance(entry, e.FilesChanged)
         if isinstance(entry, e.ShellEnded):
             self._shells.pop(entry.id, None)
+        if isinstance(entry, e.HookEnded):
+            self._hooks.pop(entry.id, None)
         if isinstance(entry, e.Moved):
             self._opened = self._opened and msgspec.structs.replace(self._opened, cwd=entry.to)
             self._allowed.clear()  # it was allowed in the other folder
         for file in entry.files if isinstance(entry, e.FilesChanged) else ():
             known = self._files.get(file.path)
             self._see_file(file.path, (known[0], file) if known else (file,))
-        if self._open_turn is None or isinstance(entry, e.ShellEnded | e.Repaired | e.ServerFailed):
+        if self._open_turn is None or isinstance(entry, _FOR_NEXT_PROMPT):
             self._note(entry.note, lasts=lasts)
         elif entry.note.strip():  # in a resumed turn: no prompt follows
             self._builder.content.append(entry.note)
@@ -253,6 +260,7 @@ class Fold:
             points=tuple(self._point_state(point, cuts) for point in later),
             rewound=tuple(self._rewound),
             usage=self._usage,
+            hooks=tuple(self._hooks.values()),
         )
 
     def _point_state(self, point: c.RewindPoint, cuts: CutTable) -> PointState:
@@ -288,6 +296,7 @@ class Fold:
         fold_._last_end, fold_.tasks = saved.last_end, TaskRecord.restored(saved.tasks)
         fold_._shells = {shell.started.id: shell for shell in saved.shells}
         fold_._allowed, fold_._mode = dict.fromkeys(saved.allowed), saved.mode
+        fold_._hooks = {hook.started.id: hook for hook in saved.hooks}
         fold_._queued = {each.message.id: each for each in saved.queued}
         fold_._rewound, fold_._usage = list(saved.rewound), saved.usage
         fold_._cuts = cuts
@@ -368,6 +377,7 @@ class Fold:
             models_without_vision=self._refused.models_without_vision,
             refused=self._refused.images,
             request_changes=self._refused.changes,
+            open_hooks=tuple(self._hooks.values()),
         )
 
     def _prompt_marks(self, hidden: int) -> tuple[c.PromptMark, ...]:
@@ -384,6 +394,7 @@ class Fold:
                 self._turn_steps += 1 if entry.attempt == 1 else 0
                 self._streaming = c.Streaming(entry.step, entry.model)
                 self._builder.settle()
+                self._builder.sent = True
             case e.RequestFailed():
                 self._usage += entry.usage or Usage(cost="0")
                 refused = self._refused.after_failure(entry, now, self._builder.images)
@@ -413,6 +424,8 @@ class Fold:
             self.tasks.process(entry)
             if shell := self._shells.get(entry.call):
                 self._shells[entry.call] = msgspec.structs.replace(shell, process=entry.process)
+            if hook := self._hooks.get(entry.call):
+                self._hooks[entry.call] = msgspec.structs.replace(hook, process=entry.process)
         if call is None:
             return
         calls[entry.call] = call.after(entry)
@@ -548,8 +561,18 @@ class Fold:
             for seen in entry.snapshots:
                 self._see_file(seen.path, (seen,))
 
-    def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> None:
+    def _amend(self, entry: e.ResultAmended) -> None:
+        name = self._builder.calls.get(entry.call)
+        if name is not None and not self._builder.amend(entry.call, entry.text, replaces=entry.replaces):
+            note = model_notices.amended(name, entry.text, program=self.program) if entry.text.strip() else ""
+            self._note(note, lasts=True, call=entry.call)
+
+    def _task_or_hook(self, entry: TaskStarted | TaskEnded | TaskEndSent | e.HookStarted | e.ResultAmended) -> None:
         match entry:
+            case e.HookStarted():
+                self._hooks[entry.id] = c.OpenHook(entry)
+            case e.ResultAmended():
+                self._amend(entry)
             case TaskStarted():
                 self.tasks.begin(entry, self._builder.open.get(entry.call))
             case TaskEnded():

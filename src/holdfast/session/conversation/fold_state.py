@@ -54,7 +54,7 @@ class BuilderState(msgspec.Struct, frozen=True, array_like=True):
 
     Those are not sent, so they are decoded only when a decision changes them. `closed` are the others.
     `entries` are the positions of the outcomes with large texts, by call. `steps` has each response's step, and the
-    place of the compaction in effect then.
+    place of the compaction in effect then. `sent` is whether the message in progress was sent.
     """
 
     hidden: int
@@ -69,6 +69,7 @@ class BuilderState(msgspec.Struct, frozen=True, array_like=True):
     cut: int
     steps: tuple[tuple[int, int], ...]
     has_cuts: bool
+    sent: bool = False
 
 
 class PointState(msgspec.Struct, frozen=True, array_like=True):
@@ -125,6 +126,7 @@ class FoldState(msgspec.Struct, frozen=True, array_like=True):
     points: tuple[PointState, ...]
     rewound: tuple[int, ...]
     usage: Usage
+    hooks: tuple[c.OpenHook, ...] = ()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):

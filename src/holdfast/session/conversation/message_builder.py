@@ -57,6 +57,8 @@ class MessageBuilder:
         self._texts: state.TextSource | None = None  # reads the texts that are not held, None if all are
         self._older: msgspec.Raw | None = None  # the first closed messages, not decoded yet, None if all are
         self._older_count = 0
+        self.sent = False
+        """Whether a request had the message in progress: its results do not change any more."""
         self._held_from = 0  # index of the first closed message from which on all texts are held
 
     def state(self, cuts: state.CutTable) -> state.BuilderState:
@@ -79,6 +81,7 @@ class MessageBuilder:
             cut=cuts.place(self.cut),
             cuts=(),
             has_cuts=self._cuts,
+            sent=self.sent,
         )
 
     @classmethod
@@ -95,7 +98,7 @@ class MessageBuilder:
         places: tuple[c.ActiveCompaction | None, ...] = (*cuts, None)  # the last one is that of `NO_CUT`
         builder.cut, builder._cuts = places[saved.cut], saved.has_cuts
         builder._answers = [(step, places[place]) for step, place in saved.steps]
-        builder._texts, builder._held_from = texts, len(builder.closed)
+        builder._texts, builder._held_from, builder.sent = texts, len(builder.closed), saved.sent
         return builder
 
     def complete(self) -> None:
@@ -140,7 +143,7 @@ class MessageBuilder:
         other = MessageBuilder()
         other.closed, other.content = self.closed.copy(), self.content.copy()
         other.open, other.results, other.calls = self.open.copy(), self.results.copy(), self.calls.copy()
-        other.program = self.program
+        other.program, other.sent = self.program, self.sent
         other.cut, other._answers, other._cuts = self.cut, self._answers.copy(), self._cuts
         other.entries, other._texts, other._held_from = self.entries.copy(), self._texts, self._held_from
         other._older, other._older_count = self._older, self._older_count
@@ -214,6 +217,19 @@ class MessageBuilder:
             self.entries[entry.call] = seq
         return True
 
+    def amend(self, call: str, text: str, *, replaces: bool) -> bool:
+        """Add a text to a result of the message in progress, or replace it; return False if it was sent already."""
+        result = self.results.get(call)
+        if result is None or self.sent or not text.strip():
+            return False
+        self._read_texts()
+        result = self.results[call]
+        amended = text if replaces else f"{result.text}\n{text}"
+        images = () if replaces else result.images
+        self.results[call] = c.Result(call, result.name, result.outcome, amended, images)
+        self.entries.pop(call, None)  # the journal's entry of the outcome has another text
+        return True
+
     def response(self, step: int, model: str, parts: tuple[Part, ...], *, cut: bool) -> int | None:
         """Add the response to request `step`. Return its index among the sent messages, None if it is empty."""
         sent: list[Part] = []
@@ -253,7 +269,7 @@ class MessageBuilder:
         self.cut = before.cut
         if before.last is not None:
             self.closed[-1] = before.last
-        self.results, self.content = dict(before.results), list(before.content)
+        self.results, self.content, self.sent = dict(before.results), list(before.content), True
         calls = {part.id for each in self.closed if isinstance(each, c.AssistantMessage) for part in each.calls}
         self.calls = {call: name if call in calls else None for call, name in self.calls.items()}
         return calls
@@ -315,6 +331,7 @@ class MessageBuilder:
             self.closed.append(c.UserMessage(results, tuple(self.content)))
         self.content.clear()
         self.results.clear()
+        self.sent = False
 
     def _complete(self, cause: Cause) -> tuple[c.Result, ...]:
         last = self.closed[-1] if self.closed else None

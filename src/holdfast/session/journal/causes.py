@@ -25,6 +25,7 @@ Cause = Literal[
     "loop",  # the model repeated the same call with the same result
     "periodic",  # the answer repeated the same text without an end
     "text_call",  # the answer has a call written as text, which is no call
+    "hook",  # a hook of the user ended the turn
     "storage",  # the journal could not be written
     "crash",  # found at recovery: the process ended without recording why
     "bug",  # an exception in holdfast itself

@@ -39,6 +39,9 @@ from holdfast.session.journal.restores import SkippedPath as SkippedPath  # noqa
 from holdfast.session.journal.restores import SnapshotTaken as SnapshotTaken  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ServerFailed as ServerFailed  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.server_changes import ToolsChanged as ToolsChanged  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.tasks import HookEnded as HookEnded  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.tasks import HookStarted as HookStarted  # noqa: PLC0414 - part of this module
+from holdfast.session.journal.tasks import ResultAmended as ResultAmended  # noqa: PLC0414 - part of this module
 from holdfast.session.journal.tasks import TaskEnded, TaskEndSent, TaskStarted
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import (
@@ -159,12 +162,16 @@ class Recalled(_Fact, frozen=True, tag="recalled"):
 
 
 class Steered(_Fact, frozen=True, tag="steered"):
-    """The queued message `queued` joins the next request of the running turn. `typed` as in `queued`."""
+    """The queued message `queued` joins the next request of the running turn. `typed` as in `queued`.
+
+    `cause` is what sent it (`PROMPT_CAUSES`), "" for the user; with a cause nothing was queued, and `queued` is "".
+    """
 
     queued: str
     text: str
     images: tuple[Image, ...] = ()
     typed: str = ""
+    cause: str = ""
 
 
 class Rewound(_Fact, frozen=True, tag="rewound"):
@@ -383,6 +390,9 @@ Entry = (
     | FilesMoved
     | RestoreStarted
     | RestoreEnded
+    | HookStarted
+    | HookEnded
+    | ResultAmended
 )
 
 _encoder = msgspec.json.Encoder()

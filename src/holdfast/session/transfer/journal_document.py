@@ -37,6 +37,7 @@ _KEPT = (
     | e.FilesChanged
     | e.Repaired
     | e.ServerFailed
+    | e.ResultAmended
     | TaskEnded
     | TaskEndSent
 )

@@ -12,9 +12,10 @@ The process lives on undisturbed, and whatever ends the agent ends it as before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,7 +36,8 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     It is ended after `timeout` seconds, None: never. `spool` gets its output, `seal` marks the record of its end. In
     the `background` it runs next to the foreground commands, as long as anything that it started. `wall` is the one to
-    start it in, None for none, and `hosts` are what it may reach from there.
+    start it in, None for none, and `hosts` are what it may reach from there. It reads the file `stdin`; with
+    `split_errors`, its errors are in a file beside `spool`. `variables` are more of its environment.
     """
 
     command: str
@@ -47,6 +49,9 @@ class CommandRequest(msgspec.Struct, frozen=True, kw_only=True):
     background: bool = False
     wall: LaunchFields | None = None
     hosts: tuple[str, ...] = ()
+    stdin: str = ""
+    split_errors: bool = False
+    variables: Mapping[str, str] = MappingProxyType({})
 
 
 class Supervisors:
@@ -105,6 +110,9 @@ class Supervisors:
                 wall=request.wall,
                 hosts=request.hosts,
                 stays=request.background,
+                stdin=request.stdin,
+                split_errors=request.split_errors,
+                variables=request.variables,
             )
         finally:
             del self._of[request.call]

@@ -17,7 +17,8 @@ if _TYPE_CHECKING:
     class Request(TypedDict):
         """A command to run, or without a `command` a request: to stop a running one, or with `keep` never to end it.
 
-        One that `stays` lasts as long as anything that it started.
+        One that `stays` lasts as long as anything that it started. `stdin` is a file to read, "" for none. With
+        `split_errors`, its errors go to a spool of their own, beside the other.
         """
 
         call: str
@@ -31,9 +32,13 @@ if _TYPE_CHECKING:
         seal: str
         wall: LaunchFields | None
         hosts: list[str]
+        stdin: str
+        split_errors: bool
 
 
 LIVE_MOST = 32_768  # bytes per chunk; more goes to the spool only, and is counted
+
+ERRORS = ".errors"  # what the spool of a command's errors ends with, if they are apart
 
 SPOOL_HEAD = 1_000_000
 SPOOL_TAIL = 1_000_000  # the file grows to head + twice this, then is cut to head + this
@@ -73,6 +78,8 @@ class SupervisedCommand:
         self.pid = pid
         self.pipe = pipe
         self.spool = Spool(spool)
+        self.error_pipe = -1
+        self.errors: Spool | None = None
         self.started = time.monotonic()
         self.deadline = self.started + float(request["timeout"] or "inf")
         self.stays = bool(request.get("stays"))

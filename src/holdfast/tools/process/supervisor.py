@@ -44,7 +44,7 @@ from holdfast.tools.process.process_table import (
     running_process,
     send,
 )
-from holdfast.tools.process.supervised_command import SupervisedCommand
+from holdfast.tools.process.supervised_command import ERRORS, Spool, SupervisedCommand
 from holdfast.tools.process.watchdog import CLOSING, fork_watchdog
 
 _TYPE_CHECKING = False  # as in typing, without the cost of its import
@@ -174,6 +174,10 @@ class SupervisorLoop:
         try:
             fds.append(os.open(request["spool"], os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
             fds.extend(os.pipe())
+            if request.get("split_errors"):
+                flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+                fds.append(os.open(request["spool"] + ERRORS, flags, 0o600))
+                fds.extend(os.pipe())
             if (fields := request.get("wall")) is not None:
                 from holdfast.system.confinement.entry import prepare_wall
 
@@ -194,22 +198,27 @@ class SupervisorLoop:
                 wall.close()
             self._answer({"kind": "refused", "call": request["call"], "why": str(error)})
             return
-        spool, reading, writing = fds
+        spool, reading, writing, *error_fds = fds
+        error_writing = error_fds[2] if error_fds else writing
         if pid == 0:
-            self._exec_command(request, writing, wall)
-        os.close(writing)
+            self._exec_command(request, writing, error_writing, wall)
+        for fd in {writing, error_writing}:
+            os.close(fd)
         if wall is not None:
             wall.close_inside()
         self.childless = False
         command = self.commands[request["call"]] = SupervisedCommand(request, pid=pid, pipe=reading, spool=spool)
         command.wall, command.proxy = wall, proxy
         self._watch(reading, lambda: self._read(command))
+        if error_fds:
+            command.errors, command.error_pipe = Spool(error_fds[0]), error_fds[1]
+            self._watch(error_fds[1], lambda: self._read_errors(command))
         if wall is not None and wall.ready >= 0:
             self._watch(wall.ready, lambda: self._let_begin(wall))
         if found := running_process(pid):
             self._answer({"kind": "started", "call": command.call, "pid": pid, "start": found.start, "boot": boot()})
 
-    def _exec_command(self, request: Request, output: int, wall: Wall | None) -> NoReturn:
+    def _exec_command(self, request: Request, output: int, errors: int, wall: Wall | None) -> NoReturn:
         """Turn this forked process into the command's shell, or write into its output why that failed."""
         try:
             os.setsid()
@@ -218,7 +227,8 @@ class SupervisorLoop:
             for number in DEFAULTED:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
+            stdin = os.open(request.get("stdin") or os.devnull, os.O_RDONLY)
+            for fd, source in ((0, stdin), (1, output), (2, errors)):
                 os.dup2(source, fd)
             if wall is not None:
                 from holdfast.system.confinement.entry import enter_wall
@@ -237,6 +247,20 @@ class SupervisorLoop:
                 command.take(data)
             else:
                 self._close_pipe(command)
+
+    def _read_errors(self, command: SupervisedCommand) -> None:
+        if command.errors is None or command.error_pipe < 0:
+            return
+        with contextlib.suppress(BlockingIOError):
+            if data := os.read(command.error_pipe, OUTPUT_CHUNK):
+                command.errors.keep(data)
+            else:
+                self._close_errors(command)
+
+    def _close_errors(self, command: SupervisedCommand) -> None:
+        self.selector.unregister(command.error_pipe)
+        os.close(command.error_pipe)
+        command.error_pipe = -1
 
     def _let_begin(self, wall: Wall) -> None:
         from holdfast.system.confinement.entry import let_begin
@@ -317,8 +341,13 @@ class SupervisorLoop:
         for _ in range(16):  # bounded: a survivor may continue writing
             if command.pipe >= 0:
                 self._read(command)
+            self._read_errors(command)
         if command.pipe >= 0:
             self._close_pipe(command)
+        if command.error_pipe >= 0:
+            self._close_errors(command)
+        if command.errors is not None:
+            os.close(command.errors.fd)
         os.close(command.spool.fd)
         self._show(command)
         ended: dict[str, object] = {

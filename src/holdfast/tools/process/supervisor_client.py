@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -150,12 +151,16 @@ class Supervisor:
         wall: LaunchFields | None = None,
         hosts: tuple[str, ...] = (),
         stays: bool = False,
+        stdin: str = "",
+        split_errors: bool = False,
+        variables: Mapping[str, str] = MappingProxyType({}),
         on_start: Callable[[ProcessId], None] = lambda _: None,
     ) -> CommandFinished:
         """Run `command` in a shell and return how it ended. Setting `stop` or cancelling ends all its processes.
 
         It is ended after `timeout` seconds, never if that is None. One that `stays` lasts as long as anything that it
-        started, and what another leaves is ended with it. `on_start` is called with its process. With a
+        started, and what another leaves is ended with it. It reads the file `stdin`, has the `variables` too, and with
+        `split_errors` its errors are in a file beside the `spool`. `on_start` is called with its process. With a
         `seal`, its end is also recorded on disk. Raises `ToolFailed` if it was not started; never starts a command
         twice.
         """
@@ -163,9 +168,10 @@ class Supervisor:
         since = time.monotonic()
         known: list[ProcessId] = []
         messages = self._waiting[call] = asyncio.Queue()
-        env = child_environment(os.environ, call=call)
+        env = {**variables, **child_environment(os.environ, call=call)}
         request = {"call": call, "command": command, "cwd": str(cwd), "env": env, "timeout": timeout, "seal": seal}
-        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts, "stays": stays})
+        more = {"stays": stays, "stdin": stdin, "split_errors": split_errors}
+        self._send(process, {**request, "spool": str(spool), "wall": wall, "hosts": hosts, **more})
         stopper = asyncio.create_task(self._stop(process, call, stop))
         # The supervisor limits every ending. If it does not answer (stopped, starved), it is killed, which is an
         # answer.

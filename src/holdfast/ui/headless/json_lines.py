@@ -139,6 +139,8 @@ class JsonLines:
                 | e.RequestsChanged()
             ):
                 self._change(entry)
+            case e.HookStarted() | e.HookEnded() | e.ResultAmended():
+                self._hook(entry)
             case e.TurnEnded(cause="crash"):
                 self._line(type="recovered", turn=entry.turn, message=clause_for_user(entry.cause, entry.detail))
             case _:
@@ -181,6 +183,23 @@ class JsonLines:
                 self._line(type="damage", findings=list(entry.findings))
             case e.ServerFailed():
                 self._line(type="server_failed", server=entry.server, reason=entry.reason, tools=list(entry.tools))
+
+    def _hook(self, entry: e.HookStarted | e.HookEnded | e.ResultAmended) -> None:
+        match entry:
+            case e.HookStarted():
+                self._line(type="hook_start", id=entry.id, event=entry.event, call=entry.call, command=entry.command)
+            case e.HookEnded():
+                self._line(
+                    type="hook_result",
+                    id=entry.id,
+                    outcome=entry.outcome,
+                    decision=entry.decision,
+                    content=entry.text,
+                    message=entry.message,
+                    seconds=entry.seconds,
+                )
+            case e.ResultAmended():
+                self._line(type="result_amended", id=entry.call, content=entry.text, replaces=entry.replaces)
 
     def _folder(self, entry: object) -> None:
         match entry:

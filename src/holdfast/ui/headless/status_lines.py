@@ -12,7 +12,9 @@ from holdfast.ui.view.sentences import Narrator, Sentence
 def status_line(sentence: Sentence) -> str:
     """Return the sentence as a status line, "" if it is not for one."""
     match sentence.kind:
-        case "started" | "call" | "late" | "task" | "context" | "files" | "server" | "retry" | "failed" | "end":
+        case (
+            "started" | "call" | "late" | "task" | "hook" | "context" | "files" | "server" | "retry" | "failed" | "end"
+        ):
             return sentence.text
         case "unapproved":
             return f"{sentence.text}. {allow_advice(sentence.question)}"

@@ -71,6 +71,7 @@ class Arguments(argparse.Namespace):
     trust_project: bool | None = None
     mcp_config: list[str] | None = None
     strict_mcp_config: bool = False
+    no_hooks: bool = False
     allow: list[str] | None = None
     deny: list[str] | None = None
     tools: str | None = None
@@ -152,6 +153,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--tools", metavar="NAMES", help="declare only these tools in a new session, e.g. read,grep,bash")
     add("--mcp-config", action="append", metavar="FILE", help="also use the MCP servers in this file; repeatable")
     add("--strict-mcp-config", action="store_true", help="use only the MCP servers of --mcp-config")
+    add("--no-hooks", action="store_true", help="run no hooks, whatever is configured")
     add("--max-steps", type=int, metavar="N", help="maximum model requests per turn")
     add(
         "--max-cost",

@@ -49,9 +49,14 @@ def judge_project(environ: Mapping[str, str], cwd: Path, *, trusted: bool | None
     if brought_folders("skills", root, environ) or brought_folders("commands", root, environ):
         cast("Callable[..., None]", resolve_name(_JUDGE_TEXTS))(environ, cwd, trusted=trusted)
 
+    if hook_files(environ, cwd):
+        cast("Callable[..., None]", resolve_name(_JUDGE_HOOKS))(environ, cwd, trusted=trusted)
+
 
 _JUDGE_TEXTS = "holdfast.skills.trusted_texts:judge_texts"
 """What stores the decision about the skills and commands of a project that run commands."""
+_JUDGE_HOOKS = "holdfast.ui.startup.hooks_in_use:judge_hooks"
+"""What stores the decision about the hooks of a project."""
 _JUDGE_CLAUDE_SERVERS = "holdfast.ui.startup.claude_trust:judge_claude_servers"
 """What stores the decision about the MCP servers of Claude Code."""
 
@@ -118,6 +123,29 @@ def ask_about_claude(
         decisions.set_trust(project.digest, trusted=trusted)
     if not trusted:
         notify(f"Ignoring the allow rules of untrusted settings {str(path)!r}. {TRUST_IT}")
+
+
+def hook_files(environ: Mapping[str, str], cwd: Path) -> tuple[tuple[Path, bytes], ...]:
+    """Return the settings of Claude Code that may have hooks, with their bytes: the user's first, then the project's.
+
+    A file without the word, or one that cannot be read, has none.
+    """
+    home = environ.get("HOME", "")
+    user = Path(home, ".claude", "settings.json") if home else None
+    in_home = (user,) if user is not None and user.exists() else ()
+    in_project = (nearest(cwd, str(Path(".claude", name))) for name in ("settings.json", "settings.local.json"))
+    found: list[tuple[Path, bytes]] = []
+    for path in dict.fromkeys((*in_home, *(each for each in in_project if each is not None and each != user))):
+        with suppress(ConfigInvalid):  # reported with its rules
+            raw = read_settings_file(path, "Settings")
+            if b'"hooks"' in raw or b'"disableAllHooks"' in raw:
+                found.append((path, raw))
+    return tuple(found)
+
+
+def hook_decisions(environ: Mapping[str, str], path: Path) -> Project:
+    """Return the user's decisions about the hooks in a file: separate from those about anything else in it."""
+    return Project(stored_decisions(environ), Path(f"{path}:hooks"))
 
 
 def stored_decisions(environ: Mapping[str, str]) -> Path:

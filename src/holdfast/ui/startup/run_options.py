@@ -15,7 +15,7 @@ import msgspec
 
 from holdfast.config.project_config import ProjectFile, nearest
 from holdfast.config.project_decisions import Project
-from holdfast.config.settings import Config, Limits, McpTable, provider_limits, with_project
+from holdfast.config.settings import Config, HookTable, Limits, McpTable, provider_limits, with_project
 from holdfast.errors import ConfigInvalid, ModelUnusable, UsageError
 from holdfast.providers.credentials.provider_keys import (
     KeyFile,
@@ -43,7 +43,7 @@ from holdfast.system.user_directories import brought_folders, homes
 from holdfast.tool_calls import SKILL_TOOL, Mode, ToolSchema
 from holdfast.typed_data import convert_value
 from holdfast.ui.startup.arguments import Arguments
-from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, trusted_project
+from holdfast.ui.startup.project_trust import AskTrust, ask_about_claude, hook_files, trusted_project
 from holdfast.ui.startup.session_rules import project_of, session_rules
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from holdfast.agent.events import Event
     from holdfast.agent.seam import Seam
     from holdfast.agent.turn.approval_prompt import ApprovalPrompt
+    from holdfast.hooks.hook_set import HookSet
     from holdfast.host.plugins.contributions import PluginSlashCommand
     from holdfast.host.plugins.plugin_load import Plugins
     from holdfast.providers.known_windows import KnownWindows
@@ -75,7 +76,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     user, e.g. that it is ignored. `system` is the user's own system prompt of a new session, "" for holdfast's, and
     `instructions` end it. With `fork` the session is
     copied, with `choose` the user picks one. The screen sends `first_prompt` when it opens, unless it is "". `mcp` are
-    the MCP servers, `plugins` the plug-ins, None if there are none.
+    the MCP servers, `plugins` the plug-ins, `hooks` the hooks, None if there are none.
     """
 
     cwd: Path
@@ -97,6 +98,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     first_prompt: str = ""
     mcp: McpSettings | None = None
     plugins: Plugins | None = None
+    hooks: HookSet | None = None
 
     @property
     def mode(self) -> Mode:
@@ -332,6 +334,7 @@ def run_options(
 
         check_tools(arguments, config, (SKILL_TOOL, *(() if plugins is None else plugins.tools)))
     mcp = _mcp(environ, folder, arguments, table=user_config.mcp, ask=ask, notify=notices.append)
+    hooks = _hooks(environ, folder, arguments, table=user_config.hooks, ask=ask, notify=notices.append)
     _check_other_models(config, providers)
     stored_keys, unread = KeyFile(homes(environ).keys).usable()
     system, instructions = _own_instructions(arguments)
@@ -354,6 +357,7 @@ def run_options(
         first_prompt=arguments.first_prompt,
         mcp=mcp,
         plugins=plugins,
+        hooks=hooks,
     )
 
 
@@ -396,6 +400,23 @@ def _mcp(
     from holdfast.ui.startup.mcp_servers import mcp_settings
 
     return mcp_settings(environ, cwd, arguments, table=table, ask=ask, notify=notify)
+
+
+def _hooks(
+    environ: Mapping[str, str],
+    cwd: Path,
+    arguments: Arguments,
+    *,
+    table: HookTable,
+    ask: AskTrust | None,
+    notify: Callable[[str], None],
+) -> HookSet | None:
+    """Return the hooks of a run. Without any, this costs one look for each file that may have some."""
+    if not (table.rows or table.off or hook_files(environ, cwd)):
+        return None
+    from holdfast.ui.startup.hooks_in_use import hooks_in_use
+
+    return hooks_in_use(environ, cwd, arguments, table=table, ask=ask, notify=notify)
 
 
 def _model(arguments: Arguments, resumed: SessionSummary | None, config: Config) -> str:

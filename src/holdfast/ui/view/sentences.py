@@ -39,6 +39,7 @@ NoteKind = Literal[
     "context",
     "server",
     "task",
+    "hook",
     "damage",
     "repaired",
     "trouble",
@@ -69,6 +70,14 @@ _Message = e.PromptAccepted | e.Queued | e.Recalled | e.Steered
 _Call = e.ApprovalAsked | e.ApprovalAnswered | e.CallStarted | e.CallEnded | e.CallLate | e.ShellStarted | e.ShellEnded
 _Folder = e.Moved | e.FolderGone
 _Restore = e.SnapshotTaken | e.FilesMoved | e.RestoreStarted | e.RestoreEnded
+_Hook = e.HookStarted | e.HookEnded | e.ResultAmended
+_DECIDED = {
+    "allow": "allowed it",
+    "ask": "wants you to decide",
+    "deny": "denied it",
+    "block": "blocked it",
+    "stop": "ended the turn",
+}
 _Server = e.CallWaits | e.CallAnswered | e.ToolsChanged | e.ServerFailed
 _CHANGES: dict[e.RequestChange, str] = {
     "thinking": "the model's thinking is left out",
@@ -244,11 +253,13 @@ class Narrator:
                 how = outcome.replace("_", " ")
                 yield Sentence("late", f"{self.title(call)}: {how} after its turn had ended", text)
 
-    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server | _Restore) -> Iterator[Sentence]:
+    def _other(self, entry: TaskStarted | TaskEnded | TaskEndSent | _Server | _Restore | _Hook) -> Iterator[Sentence]:
         if isinstance(entry, TaskStarted | TaskEnded | TaskEndSent):
             yield from self._task(entry)
         elif isinstance(entry, _Restore):
             yield from self._restores(entry)
+        elif isinstance(entry, _Hook):
+            yield from self._hook(entry)
         else:
             yield from _server(entry)
 
@@ -272,6 +283,23 @@ class Narrator:
                 alone = f"; {count_noun(len(skipped), 'path')} left as it is" if skipped else ""
                 listed = "\n".join((*done, *(f"{each.path}: {each.why}" for each in skipped)))
                 yield Sentence("files", f"Files {what}: {count_noun(len(done), 'path')}{alone}.", listed)
+
+    def _hook(self, entry: _Hook) -> Iterator[Sentence]:
+        """Yield a sentence about a hook that decided or failed, and what it says to the user; nothing of the others."""
+        match entry:
+            case e.HookStarted(event=event, command=command):
+                self._titles[entry.id] = f"hook {event} ({' '.join(command.split())[:_TITLE]})"
+            case e.HookEnded(outcome=outcome, decision=decision, text=text, message=message):
+                title = self._titles.pop(entry.id, "a hook")
+                if decision or outcome != "ok":
+                    how = _DECIDED.get(decision, "") if decision else outcome.replace("_", " ")
+                    first = printable(text).strip().split("\n")[0][:_REASON]
+                    yield Sentence("hook", f"{title} {how}{': ' if first else '.'}{first}", text)
+                if message.strip():
+                    yield Sentence("hook", f"{title} says: {printable(message).strip()}")
+            case e.ResultAmended(call=call, text=text, replaces=replaces):
+                what = "replaced" if replaces else "added to"
+                yield Sentence("hook", f"A hook {what} the result of {self.title(call)}.", text)
 
     def _task(self, entry: TaskStarted | TaskEnded | TaskEndSent) -> Iterator[Sentence]:
         match entry:

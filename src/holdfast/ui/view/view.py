@@ -213,6 +213,9 @@ class View:
                 | TaskStarted()
                 | TaskEnded()
                 | TaskEndSent()
+                | e.HookStarted()
+                | e.HookEnded()
+                | e.ResultAmended()
             ):
                 pass  # these are only notes
             case _:

@@ -44,7 +44,7 @@ LONGEST_LIVE = 20_000
 LONGEST_REPLAYED = 2_000
 """Characters shown of a result in a replay."""
 
-_SHOWN_KINDS: frozenset[SentenceKind] = frozenset({"retry", "context", "damage", "repaired", "task"})
+_SHOWN_KINDS: frozenset[SentenceKind] = frozenset({"retry", "context", "damage", "repaired", "task", "hook"})
 _REPLAYED_KINDS: frozenset[SentenceKind] = frozenset({*_SHOWN_KINDS, "failed", "cut", "end"})
 """In a live turn, the answer to the prompt reports the additional kinds."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -21,6 +21,9 @@ from holdfast.ui.commands.config import RuleRow
 from holdfast.ui.commands.provider_failures import unreachable_reason
 from holdfast.ui.startup.run_options import DEMO
 from holdfast.ui.view.columns import byte_count, count_noun
+
+if TYPE_CHECKING:
+    from holdfast.hooks.hook_set import HookSet
 
 FindingLevel = Literal["ok", "warn", "fail"]
 
@@ -302,6 +305,14 @@ def rule_findings(rows: Iterable[RuleRow]) -> Iterator[DoctorFinding]:
     if notes:
         todo = "Correct or remove them: they have no effect here."
         yield DoctorFinding(name="rules", level="warn", what="; ".join(notes), todo=todo)
+
+
+def hook_findings(found: HookSet | None) -> Iterator[DoctorFinding]:
+    """Yield a finding about hooks if a file has some: how many run, and why others do not."""
+    if found is not None:
+        what = f"none runs: {found.off}" if found.off else f"{count_noun(len(found.hooks), 'hook')} in use"
+        level: FindingLevel = "warn" if found.faults else "ok"
+        yield DoctorFinding(name="hooks", level=level, what=what, todo=" ".join(found.faults))
 
 
 def python() -> tuple[int, int]:

@@ -120,6 +120,7 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
         findings.config(home(str(path)), there=path.exists(), problem=problem),
         *([findings.project_finding(notices)] if (notices := _other_notices(options)) else []),
         *findings.rule_findings(rule_rows(options.project_of(cwd))),
+        *findings.hook_findings(options.hooks),
         found_keys,
         *([] if problem and not options.model else [findings.model(options.model, _unusable(options))]),
         _model_table(options),
@@ -128,10 +129,11 @@ def _setup_findings(environ: Mapping[str, str], cwd: Path) -> tuple[RunOptions, 
 
 
 def _other_notices(options: RunOptions) -> list[str]:
-    """Return the notices of a start without those about plug-ins, which have their own findings."""
+    """Return the notices of a start without those about plug-ins and hooks, which have their own findings."""
     faults = () if options.plugins is None else options.plugins.faults
     of_plugins = {each.sentence for each in faults}
-    return [each for each in options.notices if each not in of_plugins]
+    of_hooks = () if options.hooks is None else options.hooks.faults
+    return [each for each in options.notices if each not in of_plugins and each not in of_hooks]
 
 
 def _search(options: RunOptions) -> DoctorFinding:

@@ -154,6 +154,7 @@ _NOTES: dict[NoteKind, tuple[str, Tone]] = {
     "context": ("·", "dim"),
     "server": ("!", "warning"),
     "task": ("·", "dim"),
+    "hook": ("↳", "warning"),
     "damage": ("!", "failed"),
     "repaired": ("·", "warning"),
     "trouble": ("!", "failed"),
