@@ -13,7 +13,8 @@ from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
 from holdfast.undo.kept_contents import KeptContents
-from holdfast.undo.path_states import ABSENT_STATE, PathChanged, look, make
+from holdfast.undo.path_changes import PathChanged, make
+from holdfast.undo.path_states import ABSENT_STATE, look
 from holdfast.undo.scan import DEPENDENCY_FOLDERS
 from skips import needs
 from undo_rig import contents, git, undo_rig

@@ -16,6 +16,7 @@ class CallChanges(msgspec.Struct, frozen=True):
     call: str
     changes: tuple[e.PathChange, ...] = ()
     uncovered: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
     later: bool = False
     failed: str = ""
 
@@ -65,6 +66,7 @@ def undo_history(entries: Iterable[e.Entry]) -> UndoHistory:
                     entry.call,
                     entry.changes,
                     entry.uncovered,
+                    entry.doubtful,
                     entry.later,
                     entry.failed,
                 )

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from holdfast.session.journal.restores import RestoreStarted, RestoreStep, SkippedPath
-from holdfast.undo.path_states import PathChanged, look, make, same
+from holdfast.undo.path_changes import PathChanged, make
+from holdfast.undo.path_states import look, same
 from holdfast.undo.restore_plan import RestorePlan
 from holdfast.undo.snapshots import Snapshots
 

@@ -35,7 +35,7 @@ from holdfast.undo.budget import MOST_KEPT, needed_objects
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
-from holdfast.undo.restore_plan import RestorePlan, redo_plan, undo_plan
+from holdfast.undo.restore_plan import Changes, RestorePlan, redo_plan, undo_plan
 from holdfast.undo.restore_steps import carried_out, prepared, restore_note
 from holdfast.undo.snapshots import Snapshot, Snapshots
 
@@ -141,7 +141,12 @@ class SessionUndo:
                 after = self._snapshots.take(after_call=True)
                 found = self._snapshots.difference(before, after)
                 moved = e.FilesMoved(
-                    call=entry.call, changes=found.changes, tree=after.tree, uncovered=found.uncovered, later=later
+                    call=entry.call,
+                    changes=found.changes,
+                    tree=after.tree,
+                    uncovered=found.uncovered,
+                    doubtful=found.doubtful,
+                    later=later,
                 )
             else:
                 now = {
@@ -300,7 +305,7 @@ class SessionUndo:
 
 
 def _plan(calls: Sequence[CallChanges]) -> RestorePlan:
-    return undo_plan([each.changes for each in calls])
+    return undo_plan([Changes(each.changes, each.doubtful, each.later) for each in calls])
 
 
 def _unknown(calls: Sequence[CallChanges]) -> str:

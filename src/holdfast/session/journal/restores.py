@@ -66,14 +66,16 @@ class FilesMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="files-moved
     """What `call` changed, by looking before and behind it. Only these paths are ever restored.
 
     `tree` is the object with all files behind it. `uncovered` are paths that changed and of which no content is kept.
-    `later` is whether it was looked for only by a later process. `failed` is why nothing is known. `note`, if any,
-    opens the next user message: the call was interrupted, and its result could not say it.
+    `doubtful` are changed paths that no undo touches: something else may have changed them, or they may hold the only
+    copy of what is not kept. `later` is whether it was looked for only by a later process. `failed` is why nothing is
+    known. `note`, if any, opens the next user message: the call was interrupted, and its result could not say it.
     """
 
     call: str
     changes: tuple[PathChange, ...] = ()
     tree: str = ""
     uncovered: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
     later: bool = False
     failed: str = ""
     note: str = ""
