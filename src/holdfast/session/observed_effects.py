@@ -35,17 +35,32 @@ def observed_effect(moved: FilesMoved | None, confined: Confined) -> tuple[Obser
 
 def changes_sentence(moved: FilesMoved) -> str:
     """Return what a call has changed in files, as found now."""
-    created, changed, deleted = _sorted(moved.changes)
-    parts = [
-        f"{verb} {_listed(paths)}"
-        for verb, paths in (("created", created), ("changed", changed), ("deleted", deleted))
-        if paths
-    ]
-    if not parts and not moved.uncovered:
+    doubtful = set(moved.doubtful) if moved.later else set[str]()  # else it is certain that the call made them
+    unknown = [each.path for each in moved.changes if each.before.kind == "other" and each.path not in doubtful]
+    certain = _words([each for each in moved.changes if each.path not in doubtful and each.before.kind != "other"])
+    later = _words([each for each in moved.changes if each.path in doubtful], was=True)
+    parts = [f"It {certain}."] if certain else []
+    if later:
+        parts.append(f"Since it began, {later}, but what happened between the crash and now may not be its work.")
+    if unknown:
+        parts.append(f"What it did to {_listed(unknown)} is not known: what was there before was not kept.")
+    if moved.uncovered:
+        since = " since it began" if moved.later else ""
+        parts.append(f"Of files that are not kept: {_listed(moved.uncovered)} changed{since}.")
+    if not parts:
         return "The files of this folder were compared with what they were before: none was changed."
-    sentence = f"It {' and '.join(parts)}." if parts else ""
-    other = f" Of files that are not kept: {_listed(moved.uncovered)} changed." if moved.uncovered else ""
-    return f"{sentence}{other}".strip()
+    return " ".join(parts)
+
+
+def _words(changes: Sequence[PathChange], *, was: bool = False) -> str:
+    """Return what was done to paths; with `was`, without saying by what."""
+    kinds = zip(("created", "changed", "deleted"), _sorted(changes), strict=True)
+    said = [(verb, paths) for verb, paths in kinds if paths]
+    if was:
+        parts = [f"{_listed(paths)} {'was' if len(paths) == 1 else 'were'} {verb}" for verb, paths in said]
+    else:
+        parts = [f"{verb} {_listed(paths)}" for verb, paths in said]
+    return " and ".join(parts)
 
 
 def interrupted_note(title: str, moved: FilesMoved) -> str:
