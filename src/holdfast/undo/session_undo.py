@@ -105,7 +105,6 @@ class SessionUndo:
                 snapshot = self._snapshots.take()
                 entry = e.SnapshotTaken(call=call, tree=snapshot.tree, scan=snapshot.scan, seconds=_since(began))
         except (GitFailed, OSError, ValueError) as error:
-            self._gave_up = self._gave_up or (_why(error) if planned.plan.effect != "write" else "")
             entry = e.SnapshotTaken(call=call, failed=_why(error), seconds=_since(began))
         return (*seen, entry)
 
@@ -261,7 +260,10 @@ class SessionUndo:
 
         async def act() -> str:
             text = rewind_entry(agent.conversation, (), turn)[1] if what == "both" else ""
-            calls = self.history(agent).since(turn)
+            history = self.history(agent)
+            calls = history.since(turn)
+            told = {each.call for each in history.undone}
+            new = [each for each in calls if each.call not in told]
             if not any(each.changes for each in calls) and what == "files":
                 raise UsageError(
                     f"Nothing to undo: no call since turn {turn} changed a file{_unknown(calls)}. See "
@@ -276,6 +278,8 @@ class SessionUndo:
                     steps=plan.steps,
                     skipped=plan.skipped,
                     rewinds=turn if what == "both" else 0,
+                    uncovered=tuple(dict.fromkeys(path for each in new for path in each.uncovered)),
+                    unknown=sum(1 for each in new if each.failed),
                 ),
             )
             return text

@@ -85,7 +85,8 @@ class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore
     """The files of `calls` are about to be made what they were, by these `steps`; all contents are kept.
 
     `skipped` are paths that are left alone from the start. `redo` is the earlier restore that this one takes back, ""
-    if it undoes calls. `rewinds` is the turn before which the conversation then continues, 0 if it stays.
+    if it undoes calls. `rewinds` is the turn before which the conversation then continues, 0 if it stays. `uncovered`
+    are paths that the calls changed and of which no content is kept; of `unknown` calls it is not known what they did.
     """
 
     id: str
@@ -94,6 +95,8 @@ class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore
     skipped: tuple[SkippedPath, ...] = ()
     redo: str = ""
     rewinds: int = 0
+    uncovered: tuple[str, ...] = ()
+    unknown: int = 0
 
 
 class RestoreEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="restore-ended", omit_defaults=True):

@@ -160,14 +160,16 @@ def _run(
 def _list(agent: Agent, undo: SessionUndo, out: TextIO) -> None:
     """Print what each turn did to files, the newest first."""
     texts = {each.turn: single_line(each.text) for each in agent.conversation.prompts}
-    calls = undo.history(agent).calls
+    history = undo.history(agent)
+    calls, tried = history.calls, {each.call for each in history.undone}
     if not calls:
         print("No call of this session changed a file.", file=out)
     for turn in sorted({each.turn for each in calls}, reverse=True):
         print(f"Turn {turn}: {printable(texts.get(turn, '(rewound)'))[:70]}", file=out)
         for each in (each for each in calls if each.turn == turn):
             for change in each.changes[:_LISTED]:
-                print(f"  {change.before.kind} -> {change.after.kind}  {printable(change.path)}", file=out)
+                left = "  (left by an undo)" if each.call in tried else ""
+                print(f"  {change.before.kind} -> {change.after.kind}  {printable(change.path)}{left}", file=out)
             if (more := len(each.changes) - _LISTED) > 0:
                 print(f"  and {count_noun(more, 'more path')}", file=out)
             for path in each.uncovered[:_LISTED]:
