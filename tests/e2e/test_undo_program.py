@@ -37,7 +37,7 @@ def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> N
     assert contents(world.folder) == after
     undone = world.run("undo")
     assert (undone.code, undone.err) == (0, "")
-    assert undone.out.startswith("Files undone: 3 paths.\n  src\n  src/a.py\n  made\n")
+    assert undone.out.startswith("Files undone: 3 paths.\n  src\n  src/a.py\n  made (deleted)\n")
     assert contents(world.folder) == before
     assert world.run("redo").out.startswith("Files done again: 3 paths.")
     assert contents(world.folder) == after

@@ -40,7 +40,7 @@ def prepared(root: Path, snapshots: Snapshots, plan: RestorePlan) -> RestorePlan
     return RestorePlan(tuple(step for step in steps if step.content.object not in lost), tuple(skipped))
 
 
-_LOST = "its content is not kept any more: git has removed it"
+_LOST = "this session does not have its content: git has removed it, or the session is a fork of the one that has it"
 
 
 def carried_out(

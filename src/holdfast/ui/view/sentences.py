@@ -239,7 +239,8 @@ class Narrator:
             case e.RestoreEnded(skipped=skipped):
                 begun, self._restore = self._restore, None
                 left = {each.path for each in skipped[len(begun.skipped) if begun is not None else 0 :]}
-                done = [step.path for step in begun.steps if step.path not in left] if begun is not None else []
+                steps = [step for step in begun.steps if step.path not in left] if begun is not None else []
+                done = [f"{step.path}{' (deleted)' if step.content.kind == 'absent' else ''}" for step in steps]
                 other = [f"{path}: it is not kept" for path in begun.uncovered] if begun is not None else []
                 what = "done again" if begun is not None and begun.redo else "undone"
                 alone = f"; {count_noun(len(skipped) + len(other), 'path')} left as it is" if skipped or other else ""
