@@ -82,7 +82,7 @@ async def test_what_git_converts_into_as_many_bytes_comes_back_as_it_was(tmp_pat
 
 @needs("git")
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-async def test_what_git_is_told_not_to_look_at_is_looked_at(tmp_path: Path, flag: str) -> None:
+async def test_what_git_leaves_out_is_looked_at(tmp_path: Path, flag: str) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
     git(folder, "init", "-q")

@@ -55,11 +55,11 @@ def changes_sentence(moved: FilesMoved) -> str:
 def _words(changes: Sequence[PathChange], *, was: bool = False) -> str:
     """Return what was done to paths; with `was`, without saying by what."""
     kinds = zip(("created", "changed", "deleted"), _sorted(changes), strict=True)
-    said = [(verb, paths) for verb, paths in kinds if paths]
+    done = [(verb, paths) for verb, paths in kinds if paths]
     if was:
-        parts = [f"{_listed(paths)} {'was' if len(paths) == 1 else 'were'} {verb}" for verb, paths in said]
+        parts = [f"{_listed(paths)} {'was' if len(paths) == 1 else 'were'} {verb}" for verb, paths in done]
     else:
-        parts = [f"{verb} {_listed(paths)}" for verb, paths in said]
+        parts = [f"{verb} {_listed(paths)}" for verb, paths in done]
     return " and ".join(parts)
 
 

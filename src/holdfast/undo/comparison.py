@@ -21,7 +21,7 @@ from holdfast.undo.private_git import PrivateGit
 from holdfast.undo.scan import CACHES, Scan, SizeAndTime, above, is_same
 
 
-class Look(msgspec.Struct, frozen=True):
+class TreeAndScan(msgspec.Struct, frozen=True):
     """A tree, and what the scan says of it."""
 
     tree: str
@@ -35,7 +35,9 @@ class Compared(msgspec.Struct, frozen=True):
     doubtful: frozenset[str]
 
 
-def compared(git: PrivateGit, before: Look, after: Look, *, name: Callable[[str], str], top: str) -> Compared:
+def compared(
+    git: PrivateGit, before: TreeAndScan, after: TreeAndScan, *, name: Callable[[str], str], top: str
+) -> Compared:
     """Return what differs; `name` gives paths their names in the journal, `top` has a slash behind it."""
     then, now = before.scan, after.scan
     changes = {path: change for path, change in _file_changes(git, before, after, top) if change is not None}
@@ -47,7 +49,9 @@ def compared(git: PrivateGit, before: Look, after: Look, *, name: Callable[[str]
     return Compared(named, doubtful)
 
 
-def _file_changes(git: PrivateGit, before: Look, after: Look, top: str) -> Iterator[tuple[str, PathChange | None]]:
+def _file_changes(
+    git: PrivateGit, before: TreeAndScan, after: TreeAndScan, top: str
+) -> Iterator[tuple[str, PathChange | None]]:
     then, now = before.scan, after.scan
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
     raw = git.run(*words, before.tree, after.tree).split(b"\0")
@@ -77,7 +81,7 @@ def _file_changes(git: PrivateGit, before: Look, after: Look, top: str) -> Itera
 
 
 def _folder_changes(
-    git: PrivateGit, before: Look, after: Look
+    git: PrivateGit, before: TreeAndScan, after: TreeAndScan
 ) -> Iterator[tuple[str, PathState | None, PathState | None]]:
     """Yield each folder that is there in only one of them, or has other permissions, and what it was and is."""
     then, now = before.scan, after.scan
@@ -95,7 +99,7 @@ def _folder_changes(
                 yield path, was, is_now
 
 
-def _folders(git: PrivateGit, look: Look) -> set[str]:
+def _folders(git: PrivateGit, look: TreeAndScan) -> set[str]:
     scan = look.scan
     listed = git.run("ls-tree", "-r", "-d", "-z", "--name-only", look.tree).split(b"\0")
     found = {os.fsdecode(each) for each in listed if each} | set(scan.empty)
@@ -124,10 +128,10 @@ def _doubtful(changes: dict[str, PathChange], then: Scan, now: Scan, top: str) -
     if not (is_lost or moved):
         return frozenset()
     found = {path: _at(top + path) for path, each in changes.items() if each.after.kind not in ("absent", "other")}
-    taken = {path for path, each in found.items() if each is not None and each.inode in moved}
+    moved_here = {path for path, each in found.items() if each is not None and each.inode in moved}
     created = {path for path, each in changes.items() if each.before == ABSENT_STATE and each.after.kind != "folder"}
-    below = {path for path in found if any(at in taken for at in above(path))}
-    return frozenset(taken | below | (created if is_lost else set()))
+    below = {path for path in found if any(at in moved_here for at in above(path))}
+    return frozenset(moved_here | below | (created if is_lost else set()))
 
 
 def _base(path: str) -> str:

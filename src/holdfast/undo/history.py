@@ -105,13 +105,15 @@ def _take_back(
     for call in ended.calls if ended.redo else reversed(ended.calls):
         if call not in source:
             continue
-        whole = source.pop(call)
-        sure = (each for each in whole.changes if each.path not in whole.doubtful or each.after.kind == "absent")
+        known = source.pop(call)
+        sure = (each for each in known.changes if each.path not in known.doubtful or each.after.kind == "absent")
         moved = tuple(each for each in sure if _is_done(each, left, reached, redo=bool(ended.redo)))
-        stays = msgspec.structs.replace(whole, changes=tuple(each for each in whole.changes if each not in moved))
+        stays = msgspec.structs.replace(known, changes=tuple(each for each in known.changes if each not in moved))
         if stays.changes or stays.uncovered or stays.failed:
             source[call] = stays
-        base = target.get(call, msgspec.structs.replace(whole, changes=(), uncovered=(), failed=""))
+        if ended.redo and not moved:
+            continue
+        base = target.get(call, msgspec.structs.replace(known, changes=(), uncovered=(), failed=""))
         changes = tuple(sorted((*base.changes, *moved), key=lambda each: each.path))
         target[call] = msgspec.structs.replace(base, changes=changes)
     for each in (calls, undone):

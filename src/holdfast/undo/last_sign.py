@@ -66,8 +66,11 @@ class SignsOfLife:
         try:
             self._place.parent.mkdir(mode=0o700, exist_ok=True)
             while not ended.is_set():
-                os.close(os.open(self._place, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-                os.utime(self._place)
+                try:
+                    os.utime(self._place, follow_symlinks=False)
+                except FileNotFoundError:
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                    os.close(os.open(self._place, flags, 0o600))
                 ended.wait(BETWEEN_SIGNS)
         except OSError:
             return  # without a sign, nothing is certain

@@ -1,10 +1,10 @@
-"""Makes a path what it was: never through a link, never a part of it, durably, and never over what is not expected.
+"""Makes a path what it was: never through a link, never a part of it, durably, and and never over anything else.
 
-Nothing is written in place. What is to be there is made beside it under a `temporary` name, complete and durable; then
+Nothing is written in place. The new file is made beside it under a `temporary` name, complete and durable; then
 the two are exchanged, and what came out is looked at. If another program saved the file in that moment, it gets its
 name back. What goes is renamed away first, and looked at too. So no bytes are lost, whenever the look was.
 
-A kill leaves a temporary name. What stands there is ours (not finished, or what was expected), or it is what another
+A kill leaves a temporary name. What stands there is ours (not finished, or the old file), or it is what another
 program saved: that gets its name back by the next process, or stays where it is if something new has the name.
 """
 
@@ -21,10 +21,10 @@ from holdfast.undo.kept_contents import KeptContents
 from holdfast.undo.path_states import (
     ABSENT_STATE,
     FOLDER_MODE,
-    GONE,
+    NO_SUCH_PATH,
     leads_through_link,
     look_in,
-    open_parent,
+    open_real_parent,
     parts_of,
     same,
 )
@@ -51,12 +51,12 @@ def make(
     if not parts:
         raise PathChanged("it is the folder of the session")
     try:
-        with open_parent(parts) as folder:
+        with open_real_parent(parts) as folder:
             _Place(folder, parts[-1], temporary, contents).make(expect, content)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        if error.errno in GONE and content.kind == "absent" and not leads_through_link(parts):
+        if error.errno in NO_SUCH_PATH and content.kind == "absent" and not leads_through_link(parts):
             return
         raise PathChanged(f"it cannot be changed: {error.strerror}") from error
 
@@ -82,8 +82,8 @@ class _Place:
         status = None if now.kind == "absent" else self._status(self._name)
         if status is not None and now.kind == "file" and status.st_nlink > 1:
             raise PathChanged("it has other names (hard links), which would not change with it")
-        if now.kind == content.kind == "folder":
-            self._set_mode(expect, content)
+        if now.kind == content.kind and now.kind != "link" and now.object == content.object:
+            self._set_mode(now, content)
         else:
             if content.kind != "absent":
                 self._write(content, like=status)
@@ -128,7 +128,7 @@ class _Place:
             raise PathChanged(_twice(self._temporary))
 
     def _settle_away(self, expect: PathState) -> None:
-        """Remove what was renamed away, if it is what was expected; else it gets its name back."""
+        """Remove what was renamed away, if it is the old file; else it gets its name back."""
         left = self._look(self._temporary + _AWAY)
         if left.kind == "absent":
             return
@@ -151,7 +151,7 @@ class _Place:
         raise PathChanged(_CHANGED)
 
     def _take_away(self, expect: PathState) -> None:
-        """Remove a file or a link, if it is what is expected also without its name."""
+        """Remove a file or a link, if it is the old file also without its name."""
         move_to_free(self._folder, self._name, self._temporary + _AWAY)
         self._settle_away(expect)
 
@@ -163,13 +163,17 @@ class _Place:
                 raise PathChanged("the folder is not empty") from error
             raise
 
-    def _set_mode(self, expect: PathState, content: PathState) -> None:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    def _set_mode(self, now: PathState, content: PathState) -> None:
+        """Give what stays its permissions: all of its bytes are as they shall be."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(self._name, flags, dir_fd=self._folder)
         try:
-            if stat.S_IMODE(os.fstat(descriptor).st_mode) != (expect.mode or FOLDER_MODE):
+            mode = os.fstat(descriptor).st_mode
+            is_kind = stat.S_ISDIR(mode) if now.kind == "folder" else stat.S_ISREG(mode)
+            if not is_kind or stat.S_IMODE(mode) != (now.mode or FOLDER_MODE):
                 raise PathChanged(_CHANGED)
             os.fchmod(descriptor, content.mode or FOLDER_MODE)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
 

@@ -24,7 +24,7 @@ OTHER_STATE = PathState("other")
 FOLDER_STATE = PathState("folder")
 FILE_MODE = 0o644
 FOLDER_MODE = 0o755
-GONE = (errno.ENOENT, errno.ENOTDIR)
+NO_SUCH_PATH = (errno.ENOENT, errno.ENOTDIR)
 
 
 def folder_state(mode: int | None) -> PathState:
@@ -33,7 +33,7 @@ def folder_state(mode: int | None) -> PathState:
 
 
 def same(one: PathState, other: PathState) -> bool:
-    """Return whether two states are the same to a user: a link has no mode of its own."""
+    """Return whether two states are the same to a user: the mode of a link is nothing."""
     if one.kind != other.kind or one.kind == "other":
         return False
     return one.object == other.object and (one.kind == "link" or one.mode == other.mode)
@@ -45,10 +45,10 @@ def look(root: Path, path: str, contents: KeptContents, *, keep: bool = False) -
     if not parts:
         return FOLDER_STATE
     try:
-        with open_parent(parts) as folder:
+        with open_real_parent(parts) as folder:
             return look_in(folder, parts[-1], contents, keep=keep)
     except OSError as error:
-        if error.errno in GONE and not leads_through_link(parts):
+        if error.errno in NO_SUCH_PATH and not leads_through_link(parts):
             return ABSENT_STATE
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -83,7 +83,7 @@ def parts_of(root: Path, path: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def open_parent(parts: tuple[str, ...]) -> Generator[int]:
+def open_real_parent(parts: tuple[str, ...]) -> Generator[int]:
     """Yield the open folder that has the last part. Raises `OSError` if anything on the way is a link."""
     folder = os.open("/", _ON_THE_WAY if len(parts) > 1 else os.O_RDONLY | _NO_LINK)
     try:

@@ -1,7 +1,7 @@
 """Renames that lose nothing: onto a free name only, or by exchange, so that what was there can be looked at.
 
 Between a look and a rename another program may save the file. So what is replaced is exchanged with what replaces it,
-looked at behind that, and given its name back if it is not what was expected. Linux has both as one system call. Where
+looked at behind that, and given its name back if it is not the old file. Linux has both as one system call. Where
 it or the file system has not, there is a second look right before the rename, and a moment is left.
 """
 

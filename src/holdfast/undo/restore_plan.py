@@ -28,7 +28,7 @@ class RestorePlan(msgspec.Struct, frozen=True):
     skipped: tuple[SkippedPath, ...] = ()
 
 
-class Changes(msgspec.Struct, frozen=True):
+class CallToUndo(msgspec.Struct, frozen=True):
     """What one call `changed`; of that, `doubtful` paths are left alone. `later` is whether a later process saw it."""
 
     changed: Sequence[PathChange]
@@ -36,7 +36,7 @@ class Changes(msgspec.Struct, frozen=True):
     later: bool = False
 
 
-def undo_plan(calls: Sequence[Changes]) -> RestorePlan:
+def undo_plan(calls: Sequence[CallToUndo]) -> RestorePlan:
     """Return the plan that takes these changes back; each item is what one call changed, the oldest first."""
     last: dict[str, RestoreStep] = {}
     skipped: dict[str, SkippedPath] = {}

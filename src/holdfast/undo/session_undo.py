@@ -37,7 +37,7 @@ from holdfast.undo.history import CallChanges, UndoHistory, undo_history
 from holdfast.undo.last_sign import SignsOfLife, last_sign
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
-from holdfast.undo.restore_plan import Changes, RestorePlan, redo_plan, undo_plan
+from holdfast.undo.restore_plan import CallToUndo, RestorePlan, redo_plan, undo_plan
 from holdfast.undo.restore_steps import carried_out, prepared, restore_note
 from holdfast.undo.scan import above
 from holdfast.undo.snapshots import Snapshot, Snapshots
@@ -262,8 +262,8 @@ class SessionUndo:
             text = rewind_entry(agent.conversation, (), turn)[1] if what == "both" else ""
             history = self.history(agent)
             calls = history.since(turn)
-            told = {each.call for each in history.undone}
-            new = [each for each in calls if each.call not in told]
+            reported = {each.call for each in history.undone}
+            new = [each for each in calls if each.call not in reported]
             if not any(each.changes for each in calls) and what == "files":
                 raise UsageError(
                     f"Nothing to undo: no call since turn {turn} changed a file{_unknown(calls)}. See "
@@ -335,7 +335,7 @@ class SessionUndo:
 
 
 def _plan(calls: Sequence[CallChanges]) -> RestorePlan:
-    return undo_plan([Changes(each.changes, each.doubtful, each.later) for each in calls])
+    return undo_plan([CallToUndo(each.changes, each.doubtful, each.later) for each in calls])
 
 
 def _unknown(calls: Sequence[CallChanges]) -> str:

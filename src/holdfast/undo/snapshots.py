@@ -29,7 +29,7 @@ from holdfast.system.git import git_folder, repository
 from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
 from holdfast.undo.budget import delete_objects
-from holdfast.undo.comparison import Look, compared
+from holdfast.undo.comparison import TreeAndScan, compared
 from holdfast.undo.folder_walk import Known, walked
 from holdfast.undo.index_copy import copied_index
 from holdfast.undo.kept_contents import KeptContents
@@ -123,7 +123,7 @@ class Snapshots:
             return Difference()
         git = self._ready()
         git.begin()
-        then, now = Look(before.tree, self._scan(before)), Look(after.tree, self._scan(after))
+        then, now = TreeAndScan(before.tree, self._scan(before)), TreeAndScan(after.tree, self._scan(after))
         found = compared(git, then, now, name=self._name, top=self._below)
         if len(found.changes) > MOST_CHANGES:
             raise GitFailed(f"It changed {len(found.changes):,} paths (at most {MOST_CHANGES:,}).")
