@@ -97,4 +97,4 @@ def test_what_was_in_the_way_of_an_undo_is_removed_and_the_rest_comes_back(one_w
     again = world.run("undo")
     assert (again.code, again.out) == (0, "Files undone: 2 paths.\n  src\n  src/a.py\n")
     assert contents(world.folder) == before
-    assert world.run("undo", "--list").out == "No call of this session changed a file.\n"
+    assert world.run("undo", "--list").out == "All is undone.\n"

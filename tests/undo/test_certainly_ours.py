@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.session.journal import entries as e
+from holdfast.undo.private_git import GitFailed
 from holdfast.undo.snapshots import Snapshots
 from skips import needs
 from undo_rig import State, contents, git, undo_rig
@@ -144,6 +145,20 @@ def test_a_later_process_that_keeps_more_does_not_take_it_for_created(tmp_path: 
     (folder / "made").write_text("x")
     found = later.difference(before, later.take(after_call=True))
     assert [(each.path, each.before.kind) for each in found.changes] == [("made", "absent")]
+
+
+@needs("git")
+def test_of_two_looks_at_different_folders_nothing_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "w" / "sub"
+    folder.mkdir(parents=True)
+    (folder / "a").write_text("a\n")
+    git(tmp_path / "w", "init", "-q")
+    first = Snapshots(tmp_path / "kept", folder)
+    before = first.take()
+    (tmp_path / "w" / ".git").rename(tmp_path / "gone")
+    later = Snapshots(tmp_path / "kept", folder)
+    with pytest.raises(GitFailed, match="is another one since"):
+        later.difference(before, later.take(after_call=True))
 
 
 @needs("git")

@@ -183,6 +183,11 @@ def test_a_path_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(PathChanged, match="changed since"):
         make(tmp_path, "a", before, ABSENT_STATE, kept, temporary=".t")
     assert (tmp_path / "a").read_text() == "two\n"
+    (tmp_path / "a").unlink()
+    (tmp_path / "a").mkdir()
+    with pytest.raises(PathChanged, match="changed since"):
+        make(tmp_path, "a", before, ABSENT_STATE, kept, temporary=".t")
+    assert (tmp_path / "a").is_dir()
 
 
 def test_nothing_is_done_through_a_link(tmp_path: Path) -> None:

@@ -103,4 +103,5 @@ def walked(top: str, known: Known, *, is_private: Callable[[str], bool], check: 
         others=walk.others if is_complete else {},
         unseen=walk.unseen if is_complete else {},
         is_complete=is_complete,
+        top=valid_unicode(top),
     )

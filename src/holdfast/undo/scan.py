@@ -43,7 +43,7 @@ class Scan(msgspec.Struct, frozen=True):
     `folders` are folders with unusual permissions. `others` are whatever else is there and in no tree: pipes, files
     that came in that moment. `unseen` are folders that were not looked into, with their inodes: of a repository within
     this one, of dependencies, closed ones. `is_complete` is whether everything else that is there has its name here or
-    in the tree: only then is what has none absent.
+    in the tree: only then is what has none absent. `top` is the folder itself: paths of another one mean other files.
     """
 
     modes: dict[str, int] = msgspec.field(default_factory=dict[str, int])
@@ -53,6 +53,7 @@ class Scan(msgspec.Struct, frozen=True):
     others: dict[str, SizeAndTime] = msgspec.field(default_factory=dict[str, SizeAndTime])
     unseen: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     is_complete: bool = False
+    top: str = ""
 
     def not_kept(self, path: str) -> SizeAndTime | None:
         """Return what is known of a file that is there and in no tree, None of any other path."""

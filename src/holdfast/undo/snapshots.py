@@ -124,6 +124,8 @@ class Snapshots:
         git = self._ready()
         git.begin()
         then, now = TreeAndScan(before.tree, self._scan(before)), TreeAndScan(after.tree, self._scan(after))
+        if then.scan.top != now.scan.top:
+            raise GitFailed("The folder that is looked at is another one since: a repository began or went above it.")
         found = compared(git, then, now, name=self._name, top=self._below)
         if len(found.changes) > MOST_CHANGES:
             raise GitFailed(f"It changed {len(found.changes):,} paths (at most {MOST_CHANGES:,}).")

@@ -166,7 +166,7 @@ def _list(agent: Agent, undo: SessionUndo, out: TextIO) -> None:
     history = undo.history(agent)
     calls, tried = history.calls, {each.call for each in history.undone}
     if not calls:
-        print("No call of this session changed a file.", file=out)
+        print("All is undone." if tried else "No call of this session changed a file.", file=out)
     for turn in sorted({each.turn for each in calls}, reverse=True):
         print(f"Turn {turn}: {printable(texts.get(turn, '(rewound)'))[:70]}", file=out)
         for each in (each for each in calls if each.turn == turn):
