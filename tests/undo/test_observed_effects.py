@@ -121,7 +121,7 @@ async def test_what_happened_after_a_crash_is_left_alone_and_not_said_of_the_com
         (ended,) = again.of(e.CallEnded)
         assert isinstance(ended, e.CallEnded)
         assert "It created made, ready and changed log." in ended.text
-        assert "Since it began, mine was created and essay was changed and gone was deleted, but what" in ended.text
+        assert "Since it began, it or another program created mine and changed essay and deleted gone." in ended.text
         await again.undo.rewind(again.agent, 1, "files")
         texts = {path: state[1] for path, state in contents(folder).items()}
         assert texts == {
@@ -151,7 +151,7 @@ async def test_without_a_sign_of_life_only_what_is_gone_comes_back(tmp_path: Pat
         await again.agent.recover()
         (ended,) = again.of(e.CallEnded)
         assert isinstance(ended, e.CallEnded)
-        assert "Since it began, made was created and gone was deleted, but" in ended.text
+        assert "Since it began, it or another program created made and deleted gone." in ended.text
         await again.undo.rewind(again.agent, 1, "files")
         assert contents(folder).keys() == {"gone", "made"}
 

@@ -38,10 +38,10 @@ def changes_sentence(moved: FilesMoved) -> str:
     doubtful = set(moved.doubtful) if moved.later else set[str]()  # else it is certain that the call made them
     unknown = [each.path for each in moved.changes if each.before.kind == "other" and each.path not in doubtful]
     certain = _words([each for each in moved.changes if each.path not in doubtful and each.before.kind != "other"])
-    later = _words([each for each in moved.changes if each.path in doubtful], was=True)
+    later = _words([each for each in moved.changes if each.path in doubtful])
     parts = [f"It {certain}."] if certain else []
     if later:
-        parts.append(f"Since it began, {later}, but what happened between the crash and now may not be its work.")
+        parts.append(f"Since it began, it or another program {later}.")
     if unknown:
         parts.append(f"What it did to {_listed(unknown)} is not known: what was there before was not kept.")
     if moved.uncovered:
@@ -52,15 +52,9 @@ def changes_sentence(moved: FilesMoved) -> str:
     return " ".join(parts)
 
 
-def _words(changes: Sequence[PathChange], *, was: bool = False) -> str:
-    """Return what was done to paths; with `was`, without saying by what."""
+def _words(changes: Sequence[PathChange]) -> str:
     kinds = zip(("created", "changed", "deleted"), _sorted(changes), strict=True)
-    done = [(verb, paths) for verb, paths in kinds if paths]
-    if was:
-        parts = [f"{_listed(paths)} {'was' if len(paths) == 1 else 'were'} {verb}" for verb, paths in done]
-    else:
-        parts = [f"{verb} {_listed(paths)}" for verb, paths in done]
-    return " and ".join(parts)
+    return " and ".join(f"{verb} {_listed(paths)}" for verb, paths in kinds if paths)
 
 
 def interrupted_note(title: str, moved: FilesMoved) -> str:
