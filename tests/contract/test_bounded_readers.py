@@ -39,6 +39,7 @@ ALLOWED = {
     "tools/process/launch.py": "a file of the kernel",
     "ui/mcp_server/session_worker.py": "a file of the kernel",
     "system/safe_paths.py": "opens beneath a folder, regular files only",
+    "undo/path_states.py": "opens folders only",
     "tools/process/end_record.py": "imports the standard library only, and follows no link",
     "tools/background/kept_output.py": "writes; reads by `open_regular_file`",
     "ui/commands/input_document.py": "a document that the user names may be a pipe; bounded",

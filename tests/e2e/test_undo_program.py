@@ -37,7 +37,7 @@ def test_what_a_command_deleted_comes_back_and_goes_again(one_world: World) -> N
     assert contents(world.folder) == after
     undone = world.run("undo")
     assert (undone.code, undone.err) == (0, "")
-    assert undone.out.startswith("Files undone: 3 paths.\n  src\n  src/a.py\n  made\n")
+    assert undone.out.startswith("Files undone: 3 paths.\n  src\n  src/a.py\n  made (deleted)\n")
     assert contents(world.folder) == before
     assert world.run("redo").out.startswith("Files done again: 3 paths.")
     assert contents(world.folder) == after
@@ -80,3 +80,21 @@ def test_a_run_that_did_not_do_what_was_required_ends_with_6(one_world: World) -
     refused = world.run("-m", world.model, "-p", "test it", "--require", "tests-are-green")
     assert refused.code == 2
     assert "Condition 'tests-are-green' of --require is unknown" in refused.err
+
+
+@needs("git")
+def test_what_was_in_the_way_of_an_undo_is_removed_and_the_rest_comes_back(one_world: World) -> None:
+    world = one_world
+    (world.folder / "src").mkdir()
+    (world.folder / "src" / "a.py").write_text("a = 1\n")
+    before = contents(world.folder)
+    world.script((Call("bash", {"command": "rm -rf src"}),), (Say("Gone."),))
+    assert world.run("-m", world.model, "--yolo", "-p", "delete it").code == 0
+    (world.folder / "src").write_text("in the way\n")
+    assert "2 paths left as it is" in world.run("undo").out
+    assert "folder -> absent  src  (left by an undo)" in world.run("undo", "--list").out
+    (world.folder / "src").unlink()
+    again = world.run("undo")
+    assert (again.code, again.out) == (0, "Files undone: 2 paths.\n  src\n  src/a.py\n")
+    assert contents(world.folder) == before
+    assert world.run("undo", "--list").out == "All is undone.\n"

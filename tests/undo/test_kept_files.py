@@ -14,11 +14,13 @@ from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
 from holdfast.undo.budget import UndoBudget, kept_by_session, kept_bytes
 from holdfast.undo.kept_contents import KeptContents
-from holdfast.undo.path_states import ABSENT_STATE, PathChanged, look, make
+from holdfast.undo.path_changes import PathChanged, make
+from holdfast.undo.path_states import ABSENT_STATE, look
 from holdfast.undo.scan import DEPENDENCY_FOLDERS
 from skips import needs
 from undo_rig import contents, git, undo_rig
 
+ENCODED = "*.x working-tree-encoding=UTF-16LE eol=lf"
 LIMITS = Path(__file__).parents[2] / "docs/reference/limits.md"
 
 
@@ -41,6 +43,62 @@ async def test_line_ends_that_git_converts_come_back_as_they_were(tmp_path: Path
     before = contents(folder)
     async with undo_rig(tmp_path) as rig:
         await rig.bash("rm a.txt")
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert contents(folder) == before
+
+
+def attributes(folder: Path, line: str, where: str) -> None:
+    """Give a repository an attribute, in one of the places where git looks for them."""
+    match where:
+        case "folder":
+            (folder / "sub" / ".gitattributes").write_text(line)
+        case "setting":
+            (folder / ".git" / "mine").write_text(line)
+            git(folder, "config", "core.attributesFile", str(folder / ".git" / "mine"))
+        case _:
+            (folder / ".git" / "info" / "attributes").write_text(line)
+
+
+@needs("git")
+@pytest.mark.parametrize(
+    ("line", "where"), [("*.x filter=rot", "folder"), ("*.x filter=rot", "setting"), (ENCODED, "info")]
+)
+async def test_what_git_converts_into_as_many_bytes_comes_back_as_it_was(tmp_path: Path, line: str, where: str) -> None:
+    folder = tmp_path / "w"
+    (folder / "sub").mkdir(parents=True)
+    git(folder, "init", "-q")
+    git(folder, "config", "filter.rot.clean", "tr a-z A-Z")
+    attributes(folder, f"{line}\n", where)
+    content = "a漢".encode("utf-16le")
+    (folder / "sub" / "a.x").write_bytes(content if line == ENCODED else b"hello\n")
+    os.utime(folder / "sub" / "a.x", (1, 1))
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    before = contents(folder)
+    async with undo_rig(tmp_path) as rig:
+        await rig.bash("rm sub/a.x")
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert contents(folder) == before
+
+
+@needs("git")
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+async def test_what_git_leaves_out_is_looked_at(tmp_path: Path, flag: str) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "a").write_text("committed\n")
+    (folder / "b").write_text("committed\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "update-index", flag, "a", "b")
+    (folder / "a").write_text("mine: a change that is not committed\n")
+    before = contents(folder)
+    async with undo_rig(tmp_path) as rig:
+        await rig.bash("rm a; echo changed > b")
+        (moved,) = rig.of(e.FilesMoved)
+        assert isinstance(moved, e.FilesMoved)
+        assert [each.path for each in moved.changes] == ["a", "b"]
         await rig.undo.rewind(rig.agent, 1, "files")
         assert contents(folder) == before
 
@@ -138,6 +196,11 @@ def test_a_path_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(PathChanged, match="changed since"):
         make(tmp_path, "a", before, ABSENT_STATE, kept, temporary=".t")
     assert (tmp_path / "a").read_text() == "two\n"
+    (tmp_path / "a").unlink()
+    (tmp_path / "a").mkdir()
+    with pytest.raises(PathChanged, match="changed since"):
+        make(tmp_path, "a", before, ABSENT_STATE, kept, temporary=".t")
+    assert (tmp_path / "a").is_dir()
 
 
 def test_nothing_is_done_through_a_link(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from agent_harness import opened
 from holdfast.session.journal import entries as e
+from holdfast.session.journal.store import MemoryStore
 from holdfast.session.observed_effects import observed_effect
 from holdfast.session.storage.sqlite_store import SqliteStore
 from holdfast.testing.script import Call
@@ -65,6 +66,8 @@ async def test_what_a_killed_command_did_is_said_and_can_be_undone(tmp_path: Pat
         env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
     ) as killed:
         eventually(ready.exists)
+        sign, seen = tmp_path / "home" / "s" / "undo" / "alive", ready.lstat().st_ctime_ns
+        eventually(lambda: sign.exists() and sign.lstat().st_mtime_ns > seen)  # it lived on behind the change
         killed.kill()
     mark.unlink(missing_ok=True)
     async with undo_rig(tmp_path, SqliteStore.open(tmp_path / "home" / "s")) as rig:
@@ -99,6 +102,64 @@ async def test_what_a_stopped_command_did_is_said_behind_its_turn(tmp_path: Path
         assert moved.note in str(rig.agent.conversation.messages)
         await rig.undo.rewind(rig.agent, 1, "files")
         assert not (rig.folder / "made").exists()
+
+
+@needs("git", "linux")
+async def test_what_happened_after_a_crash_is_left_alone_and_not_said_of_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    for name in ("essay", "gone", "log"):
+        (folder / name).write_text("draft\n")
+    async with undo_rig(tmp_path) as rig:
+        turn = asyncio.create_task(rig.bash("echo x > made; echo y > log; rm gone; touch ready; sleep 100"))
+        await until((folder / "ready").exists)
+        sign, seen = rig.session / "undo" / "alive", (folder / "ready").lstat().st_ctime_ns
+        await until(lambda: sign.exists() and sign.lstat().st_mtime_ns > seen)
+        entries = rig.entries
+        rig.agent.stop()
+        await turn
+    cut = MemoryStore()
+    cut.append(entries, expected=0)
+    (folder / "essay").write_text("two hours of work\n")
+    (folder / "mine").write_text("new\n")
+    async with undo_rig(tmp_path, cut) as again:
+        await again.agent.recover()
+        (ended,) = again.of(e.CallEnded)
+        assert isinstance(ended, e.CallEnded)
+        assert "It created made, ready and changed log." in ended.text
+        assert "Since it began, it or another program created mine and changed essay and deleted gone." in ended.text
+        await again.undo.rewind(again.agent, 1, "files")
+        texts = {path: state[1] for path, state in contents(folder).items()}
+        assert texts == {
+            "essay": b"two hours of work\n",
+            "mine": b"new\n",
+            "log": b"draft\n",
+            "gone": b"draft\n",
+        }
+        (restored,) = again.of(e.RestoreEnded)
+        assert isinstance(restored, e.RestoreEnded)
+        assert {each.path for each in restored.skipped} == {"essay", "mine"}
+
+
+@needs("git", "linux")
+async def test_without_a_sign_of_life_only_what_is_gone_comes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / "gone").write_text("one\n")
+    async with undo_rig(tmp_path) as rig:
+        await rig.bash("rm gone; echo x > made")
+        entries = rig.entries
+    cut = MemoryStore()
+    last = next(at for at, each in enumerate(entries) if isinstance(each, e.CallEnded))
+    cut.append(entries[:last], expected=0)
+    (rig.session / "undo" / "alive").unlink()
+    async with undo_rig(tmp_path, cut) as again:
+        await again.agent.recover()
+        (ended,) = again.of(e.CallEnded)
+        assert isinstance(ended, e.CallEnded)
+        assert "Since it began, it or another program created made and deleted gone." in ended.text
+        await again.undo.rewind(again.agent, 1, "files")
+        assert contents(folder).keys() == {"gone", "made"}
 
 
 async def test_an_edit_that_was_killed_behind_its_effect_can_be_undone(tmp_path: Path) -> None:

@@ -190,3 +190,59 @@ async def test_without_changes_there_is_nothing_to_undo(tmp_path: Path) -> None:
             await rig.undo.rewind(rig.agent, 1, "files")
         with pytest.raises(UsageError, match="Nothing to redo"):
             await rig.undo.redo(rig.agent)
+
+
+async def test_a_path_that_an_undo_left_alone_can_be_undone_later(tmp_path: Path) -> None:
+    folder = project(tmp_path, repository=False)
+    before = contents(folder)
+    async with undo_rig(tmp_path) as rig:
+        await rig.calls(*EDITS)
+        after = contents(folder)
+        (folder / "a.txt").write_text("by the user\n")
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert [each.path for call in rig.undo.history(rig.agent).calls for each in call.changes] == ["a.txt"]
+        (folder / "a.txt").write_text("two\n")
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert contents(folder) == before
+        assert not rig.undo.history(rig.agent).calls
+        await rig.undo.redo(rig.agent)
+        await rig.undo.redo(rig.agent)
+        assert contents(folder) == after
+
+
+async def test_what_came_before_the_users_change_can_still_be_undone(tmp_path: Path) -> None:
+    folder = project(tmp_path, repository=False)
+    before = contents(folder)
+    async with undo_rig(tmp_path) as rig:
+        await rig.calls(EDITS[1])
+        (folder / "a.txt").write_text("by the user\n")
+        await rig.calls(Call("read", {"path": "a.txt"}), Call("edit", {"path": "a.txt", "old": "user", "new": "model"}))
+        after = contents(folder)
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert (folder / "a.txt").read_text() == "by the user\n"
+        await rig.undo.redo(rig.agent)
+        assert contents(folder) == after
+        await rig.undo.rewind(rig.agent, 1, "files")
+        (folder / "a.txt").write_text("two\n")
+        await rig.undo.rewind(rig.agent, 1, "files")
+        assert contents(folder) == before
+
+
+@needs("git")
+async def test_what_is_not_kept_and_what_is_not_known_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, repository=True)
+    (folder / ".env").write_text("KEY=1\n")
+    async with undo_rig(tmp_path) as rig:
+        await rig.bash("echo KEY=2 > .env")
+        with monkeypatch.context() as short:
+            short.setattr("holdfast.undo.private_git.SNAPSHOT_SECONDS", 0.0)
+            await rig.bash("echo x > made")
+        await rig.bash("echo y > known")
+        assert [each.failed != "" for each in rig.undo.history(rig.agent).calls] == [False, True, False]
+        await rig.undo.rewind(rig.agent, 1, "both")
+        assert (folder / "made").exists()
+        assert not (folder / "known").exists()
+        (ended,) = rig.of(e.RestoreEnded)
+        assert isinstance(ended, e.RestoreEnded)
+        assert "Not kept, so not restored: .env. What 1 call did to files is not known, so it stays." in ended.note
+        assert [each.uncovered for each in rig.undo.history(rig.agent).calls] == [(".env",), ()]

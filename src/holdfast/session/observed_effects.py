@@ -34,22 +34,27 @@ def observed_effect(moved: FilesMoved | None, confined: Confined) -> tuple[Obser
 
 
 def changes_sentence(moved: FilesMoved) -> str:
-    """Return what a call has changed in files, as found now.
-
-    What only a later process looks at may have come from others: after the kill, nothing was looked at.
-    """
-    subject = "Since it began, it or another program" if moved.later else "It"
-    created, changed, deleted = _sorted(moved.changes)
-    parts = [
-        f"{verb} {_listed(paths)}"
-        for verb, paths in (("created", created), ("changed", changed), ("deleted", deleted))
-        if paths
-    ]
-    if not parts and not moved.uncovered:
+    """Return what a call has changed in files, as found now."""
+    doubtful = set(moved.doubtful) if moved.later else set[str]()  # else it is certain that the call made them
+    unknown = [each.path for each in moved.changes if each.before.kind == "other" and each.path not in doubtful]
+    certain = _words([each for each in moved.changes if each.path not in doubtful and each.before.kind != "other"])
+    later = _words([each for each in moved.changes if each.path in doubtful])
+    parts = [f"It {certain}."] if certain else []
+    if later:
+        parts.append(f"Since it began, it or another program {later}.")
+    if unknown:
+        parts.append(f"What it did to {_listed(unknown)} is not known: what was there before was not kept.")
+    if moved.uncovered:
+        since = " since it began" if moved.later else ""
+        parts.append(f"Of files that are not kept: {_listed(moved.uncovered)} changed{since}.")
+    if not parts:
         return "The files of this folder were compared with what they were before: none was changed."
-    sentence = f"{subject} {' and '.join(parts)}." if parts else ""
-    other = f" Of files that are not kept: {_listed(moved.uncovered)} changed." if moved.uncovered else ""
-    return f"{sentence}{other}".strip()
+    return " ".join(parts)
+
+
+def _words(changes: Sequence[PathChange]) -> str:
+    kinds = zip(("created", "changed", "deleted"), _sorted(changes), strict=True)
+    return " and ".join(f"{verb} {_listed(paths)}" for verb, paths in kinds if paths)
 
 
 def interrupted_note(title: str, moved: FilesMoved) -> str:

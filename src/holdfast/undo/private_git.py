@@ -39,6 +39,9 @@ _CONFIG = """\
 """
 
 
+_USERS = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+
+
 class GitFailed(Exception):
     """Git is missing, failed, or took too long; the text is a sentence for the user."""
 
@@ -82,7 +85,6 @@ class PrivateGit:
 
     def run(self, *words: str, data: bytes = b"", codes: tuple[int, ...] = (0,)) -> bytes:
         """Return what git wrote, given `data`; raises `GitFailed`."""
-        left = self.check_time()
         environ = {
             "PATH": trusted_search_path(self._top),
             "HOME": str(self.folder),
@@ -96,6 +98,22 @@ class PrivateGit:
             "GIT_WORK_TREE": str(self._top),
             "GIT_INDEX_FILE": str(self.folder / "index"),
         }
+        return self._run(words, environ, data, codes)
+
+    def run_of_user(self, git_folder: Path, top: Path, *words: str, data: bytes) -> bytes:
+        """Return what git says of the user's repository with the user's settings; it must only read."""
+        environ = {
+            "PATH": trusted_search_path(self._top),
+            **{name: os.environ[name] for name in _USERS if name in os.environ},
+            "LC_ALL": "C",
+            **neutral_git_environment(),
+            "GIT_DIR": str(git_folder),
+            "GIT_WORK_TREE": str(top),
+        }
+        return self._run(words, environ, data, (0,))
+
+    def _run(self, words: tuple[str, ...], environ: dict[str, str], data: bytes, codes: tuple[int, ...]) -> bytes:
+        left = self.check_time()
         try:
             done = subprocess.run(  # noqa: S603 - no shell; git, with fixed words
                 [self._program, *words],

@@ -13,7 +13,7 @@ says that the first change stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -28,26 +28,43 @@ class RestorePlan(msgspec.Struct, frozen=True):
     skipped: tuple[SkippedPath, ...] = ()
 
 
-def undo_plan(calls: Sequence[Sequence[PathChange]]) -> RestorePlan:
+class CallToUndo(msgspec.Struct, frozen=True):
+    """What one call `changed`; of that, `doubtful` paths are left alone. `later` is whether a later process saw it."""
+
+    changed: Sequence[PathChange]
+    doubtful: Collection[str] = ()
+    later: bool = False
+
+
+def undo_plan(calls: Sequence[CallToUndo]) -> RestorePlan:
     """Return the plan that takes these changes back; each item is what one call changed, the oldest first."""
     last: dict[str, RestoreStep] = {}
     skipped: dict[str, SkippedPath] = {}
-    for changes in reversed(calls):
-        for change in changes:
-            step = last.get(change.path)
-            if step is None:
-                last[change.path] = RestoreStep(change.path, expect=change.after, content=change.before)
-            elif change.path in skipped:
+    for call in reversed(calls):
+        for change in call.changed:
+            path, step = change.path, last.get(change.path)
+            if path in skipped:
                 continue
+            if path in call.doubtful and change.after.kind != "absent":  # nothing is lost where nothing is
+                skipped[path] = SkippedPath(path, _LATER if call.later else _ONLY_COPY)
+            elif change.before.kind == "other":
+                skipped[path] = SkippedPath(path, _NOT_KEPT)
+            elif step is None:
+                last[path] = RestoreStep(path, expect=change.after, content=change.before)
             elif same(change.after, step.content):
-                last[change.path] = msgspec.structs.replace(step, content=change.before)
+                last[path] = msgspec.structs.replace(step, content=change.before)
             else:
-                why = "something else changed it between two calls: only what came behind that is undone"
-                skipped[change.path] = SkippedPath(change.path, why)
-    lost = {path for path, step in last.items() if step.content.kind == "other"}
-    skipped |= {path: SkippedPath(path, "what it was before is not kept") for path in lost}
+                skipped[path] = SkippedPath(path, _BETWEEN)
+    lost = {path for path, step in last.items() if step.expect.kind == "other"}
+    skipped |= {path: SkippedPath(path, _NOT_KEPT) for path in lost}
     steps = [step for path, step in last.items() if path not in lost and not same(step.expect, step.content)]
     return RestorePlan(ordered(steps), tuple(skipped.values()))
+
+
+_NOT_KEPT = "what it was before is not kept, or not known"
+_LATER = "something else may have changed it after the crash"
+_ONLY_COPY = "it may be the only copy of a file that is not kept, and that the call changed or removed"
+_BETWEEN = "something else changed it between two calls: only what came behind that is undone"
 
 
 def redo_plan(steps: Iterable[RestoreStep]) -> RestorePlan:

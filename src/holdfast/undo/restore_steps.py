@@ -7,11 +7,12 @@ done already stays, what is as expected is changed, and what is anything else is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.session.journal.restores import RestoreStarted, RestoreStep, SkippedPath
-from holdfast.undo.path_states import PathChanged, look, make, same
+from holdfast.undo.path_changes import PathChanged, make
+from holdfast.undo.path_states import look, same
 from holdfast.undo.restore_plan import RestorePlan
 from holdfast.undo.snapshots import Snapshots
 
@@ -39,7 +40,7 @@ def prepared(root: Path, snapshots: Snapshots, plan: RestorePlan) -> RestorePlan
     return RestorePlan(tuple(step for step in steps if step.content.object not in lost), tuple(skipped))
 
 
-_LOST = "its content is not kept any more: git has removed it"
+_LOST = "this session does not have its content: git has removed it, or the session is a fork of the one that has it"
 
 
 def carried_out(
@@ -64,11 +65,9 @@ def carried_out(
     return tuple(skipped)
 
 
-def restore_note(
-    restore: RestoreStarted, skipped: Sequence[SkippedPath], *, commands: int = 0, uncovered: Iterable[str] = ()
-) -> str:
+def restore_note(restore: RestoreStarted, skipped: Sequence[SkippedPath], *, commands: int = 0) -> str:
     """Return what the model reads of a restore: which files are as they were, which are not, and what stays."""
-    left = {each.path for each in skipped}
+    left = {each.path for each in skipped[len(restore.skipped) :]}  # those from the start may be done in part
     done = [step.path for step in restore.steps if step.path not in left]
     verb = "did again what had been undone" if restore.redo else "undid what calls had done to files"
     parts = [f"[Note from holdfast: the user {verb}."]
@@ -76,10 +75,13 @@ def restore_note(
         parts.append(f"Restored: {_listed(done)}.")
     if skipped:
         parts.append(f"Left as they are: {_listed([f'{each.path} ({each.why})' for each in skipped])}.")
-    if not done and not skipped:
+    if restore.uncovered:
+        parts.append(f"Not kept, so not restored: {_listed(restore.uncovered)}.")
+    if restore.unknown:
+        calls = "1 call" if restore.unknown == 1 else f"{restore.unknown} calls"
+        parts.append(f"What {calls} did to files is not known, so it stays.")
+    if not (done or skipped or restore.uncovered or restore.unknown):
         parts.append("No file differed.")
-    if other := list(uncovered):
-        parts.append(f"Not kept, so not restored: {_listed(other)}.")
     if commands and not restore.redo:
         parts.append("Effects outside of files stay: processes, the network, git's index, branches and commits.")
     return " ".join(parts) + " Read a file again before you change it.]"

@@ -15,6 +15,7 @@ and journals the files that are gone. `/undo` brings them back.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 import time
 from collections.abc import Awaitable, Sequence
@@ -33,10 +34,12 @@ from holdfast.session.observed_effects import interrupted_note
 from holdfast.system.threads import in_daemon
 from holdfast.undo.budget import UndoBudget, kept_by_session, needed_objects
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
+from holdfast.undo.last_sign import SignsOfLife, last_sign
 from holdfast.undo.path_states import look, same
 from holdfast.undo.private_git import GitFailed
-from holdfast.undo.restore_plan import RestorePlan, redo_plan, undo_plan
+from holdfast.undo.restore_plan import CallToUndo, RestorePlan, redo_plan, undo_plan
 from holdfast.undo.restore_steps import carried_out, prepared, restore_note
+from holdfast.undo.scan import above
 from holdfast.undo.snapshots import Snapshot, Snapshots
 
 if TYPE_CHECKING:
@@ -67,6 +70,10 @@ class SessionUndo:
         history = undo_history(record.entry for record in reading.records)
         self._open = dict(history.open)  # calls that were not looked at behind
         self._earlier = set(self._open)  # of them, those of an earlier process
+        self._signs = SignsOfLife(folder)
+        self._last_sign = last_sign(folder) if self._earlier else None
+        started = (each.entry for each in reading.records if isinstance(each.entry, e.CallStarted))
+        self._planned = {each.call: each.changes for each in started if each.call in self._earlier}
         self._unfinished = history.unfinished
         self._titles: dict[str, str] = {}  # of calls of this process
         self._gave_up = ""
@@ -105,7 +112,6 @@ class SessionUndo:
                 snapshot = self._snapshots.take()
                 entry = e.SnapshotTaken(call=call, tree=snapshot.tree, scan=snapshot.scan, seconds=_since(began))
         except (GitFailed, OSError, ValueError) as error:
-            self._gave_up = self._gave_up or (_why(error) if planned.plan.effect != "write" else "")
             entry = e.SnapshotTaken(call=call, failed=_why(error), seconds=_since(began))
         return (*seen, entry)
 
@@ -156,7 +162,12 @@ class SessionUndo:
                 after = self._snapshots.take(after_call=True)
                 found = self._snapshots.difference(before, after)
                 moved = e.FilesMoved(
-                    call=entry.call, changes=found.changes, tree=after.tree, uncovered=found.uncovered, later=later
+                    call=entry.call,
+                    changes=found.changes,
+                    tree=after.tree,
+                    uncovered=found.uncovered,
+                    doubtful=found.doubtful,
+                    later=later,
                 )
             else:
                 now = {
@@ -170,7 +181,22 @@ class SessionUndo:
                 moved = e.FilesMoved(call=entry.call, changes=changes, later=later)
         except (GitFailed, OSError, ValueError) as error:
             moved = e.FilesMoved(call=entry.call, later=later, failed=_why(error))
-        return moved
+        return self._with_doubts(moved) if later else moved
+
+    def _with_doubts(self, moved: e.FilesMoved) -> e.FilesMoved:
+        """Return what a later process saw, with the paths that something else may have changed since. Blocks."""
+        sign = self._last_sign
+        planned = {(each.path, each.after) for each in self._planned.get(moved.call, ())}
+        certain = {each.path for each in moved.changes if (each.path, self._hash(each.after)) in planned}
+        certain |= {folder for path in tuple(certain) for folder in above(path)}
+        certain |= {each.path for each in moved.changes if sign is not None and sign.is_behind(self._root / each.path)}
+        doubtful = {each.path for each in moved.changes} - certain
+        return msgspec.structs.replace(moved, doubtful=tuple(sorted(doubtful | set(moved.doubtful))))
+
+    def _hash(self, state: e.PathState) -> str | None:
+        """Return the hash of a content as plans of edits name it, None of what is not there."""
+        content = self._snapshots.contents.get(state.object) if state.kind == "file" else None
+        return None if content is None else hashlib.sha256(content).hexdigest()
 
     # --- what was left ------------------------------------------------------------------------------------------
 
@@ -180,6 +206,9 @@ class SessionUndo:
         match entry:
             case e.SnapshotTaken(failed=""):
                 self._open[entry.call] = entry
+                self._signs.begin()
+            case e.CallEnded() if not (self._open.keys() - {entry.call}):
+                self._signs.end()
             case e.FilesMoved(call=call):
                 self._open.pop(call, None)
                 self._earlier.discard(call)
@@ -225,6 +254,7 @@ class SessionUndo:
 
     async def end(self, within: float) -> None:
         """Wait for a look that runs."""
+        self._signs.end()
         if self._looking is not None:
             await asyncio.wait({self._looking}, timeout=2 * within)
             self._looking.cancel()
@@ -245,7 +275,10 @@ class SessionUndo:
 
         async def act() -> str:
             text = rewind_entry(agent.conversation, (), turn)[1] if what == "both" else ""
-            calls = self.history(agent).since(turn)
+            history = self.history(agent)
+            calls = history.since(turn)
+            reported = {each.call for each in history.undone}
+            new = [each for each in calls if each.call not in reported]
             if not any(each.changes for each in calls) and what == "files":
                 raise UsageError(
                     f"Nothing to undo: no call since turn {turn} changed a file{_unknown(calls)}. See "
@@ -260,6 +293,8 @@ class SessionUndo:
                     steps=plan.steps,
                     skipped=plan.skipped,
                     rewinds=turn if what == "both" else 0,
+                    uncovered=tuple(dict.fromkeys(path for each in new for path in each.uncovered)),
+                    unknown=sum(1 for each in new if each.failed),
                 ),
             )
             return text
@@ -315,7 +350,7 @@ class SessionUndo:
 
 
 def _plan(calls: Sequence[CallChanges]) -> RestorePlan:
-    return undo_plan([each.changes for each in calls])
+    return undo_plan([CallToUndo(each.changes, each.doubtful, each.later) for each in calls])
 
 
 def _unknown(calls: Sequence[CallChanges]) -> str:

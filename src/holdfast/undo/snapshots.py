@@ -23,19 +23,19 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.session.journal.restores import PathChange, PathState
+from holdfast.session.journal.restores import PathChange
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.git import git_folder, repository
 from holdfast.system.secret_files import holds_secrets
 from holdfast.text import valid_unicode
 from holdfast.undo.budget import delete_objects
+from holdfast.undo.comparison import TreeAndScan, compared
+from holdfast.undo.folder_walk import Known, walked
 from holdfast.undo.index_copy import copied_index
 from holdfast.undo.kept_contents import KeptContents
-from holdfast.undo.path_states import ABSENT_STATE, FOLDER_STATE, OTHER_STATE
 from holdfast.undo.private_git import SNAPSHOT_SECONDS, GitFailed, PrivateGit
 from holdfast.undo.scan import (
     DEPENDENCY_FOLDERS,
-    USUAL_MODES,
     Scan,
     SizeAndTime,
     changed_uncovered,
@@ -70,10 +70,14 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What differs between two snapshots: `changes`, and `uncovered` paths whose content is not kept."""
+    """What differs between two snapshots: `changes`, and `uncovered` paths whose content is not kept.
+
+    `doubtful` are changed paths that may hold the only copy of such a content.
+    """
 
     changes: tuple[PathChange, ...] = ()
     uncovered: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
 
 
 class Snapshots:
@@ -91,6 +95,7 @@ class Snapshots:
         self._scans_ignored = True
         self._ignored_bytes = 0
         self._tree = ""
+        self._indexed: frozenset[str] = frozenset()
         self._last: Snapshot | None = None
         self.contents = KeptContents(folder, sha256=self._has_sha256())
 
@@ -118,20 +123,16 @@ class Snapshots:
             return Difference()
         git = self._ready()
         git.begin()
-        then, now = self._scan(before), self._scan(after)
-        changes = dict(self._file_changes(git, before.tree, after.tree, then, now))
-        for path, is_gone in self._folder_changes(git, before.tree, after.tree, then, now):
-            file = changes.get(
-                path, PathChange(self._name(path), ABSENT_STATE, ABSENT_STATE)
-            )  # a file may stand in its place
-            changes[path] = PathChange(
-                file.path, FOLDER_STATE if is_gone else file.before, file.after if is_gone else FOLDER_STATE
-            )
-        if len(changes) > MOST_CHANGES:
-            raise GitFailed(f"It changed {len(changes):,} paths (at most {MOST_CHANGES:,}).")
-        uncovered = tuple(valid_unicode(self._name(path)) for path in changed_uncovered(then, now))
-        valid = {path: change for path, change in changes.items() if valid_unicode(path) == path}
-        return Difference(tuple(valid[path] for path in sorted(valid)), uncovered[:MOST_CHANGES])
+        then, now = TreeAndScan(before.tree, self._scan(before)), TreeAndScan(after.tree, self._scan(after))
+        if then.scan.top != now.scan.top:
+            raise GitFailed("The folder that is looked at is another one since: a repository began or went above it.")
+        found = compared(git, then, now, name=self._name, top=self._below)
+        if len(found.changes) > MOST_CHANGES:
+            raise GitFailed(f"It changed {len(found.changes):,} paths (at most {MOST_CHANGES:,}).")
+        uncovered = tuple(valid_unicode(self._name(path)) for path in changed_uncovered(then.scan, now.scan))
+        valid = {path: change for path, change in sorted(found.changes.items()) if valid_unicode(path) == path}
+        doubtful = tuple(change.path for path, change in valid.items() if path in found.doubtful)
+        return Difference(tuple(valid.values()), uncovered[:MOST_CHANGES], doubtful)
 
     def delete_all_but(self, needed: set[str]) -> int:
         """Delete the objects that neither the index nor anything `needed` names; return how many. Raises as `take`."""
@@ -219,9 +220,11 @@ class Snapshots:
             git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=_joined(update))
         if update or drop or not self._tree:
             self._tree = git.run("write-tree", "--missing-ok").decode().strip()
+            self._indexed = frozenset(map(os.fsdecode, git.run("ls-files", "-z").split(b"\0")))
         if len(uncovered) > MOST_UNCOVERED:
             raise GitFailed(f"There are more than {MOST_UNCOVERED:,} files that cannot be kept.")
-        scan = Scan(*self._walked(git), uncovered)
+        known = Known(self._indexed, uncovered, self._unlisted(git))
+        scan = walked(self._below, known, is_private=self._is_private, check=git.check_time)
         self._last = Snapshot(self._tree, self.contents.put(encode_scan(scan)))
         return self._last
 
@@ -235,6 +238,13 @@ class Snapshots:
             self._scans_ignored = False
         listed = list(self._paths(git.run(*words, *_EXCLUDES, "--exclude-standard")))
         return listed, {}
+
+    def _unlisted(self, git: PrivateGit) -> frozenset[str]:
+        """Return the folders and files that are ignored, if those are too many to be looked at one by one."""
+        if self._scans_ignored:
+            return frozenset()
+        words = ("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory", *_EXCLUDES)
+        return frozenset(os.fsdecode(each.rstrip(b"/")) for each in git.run(*words).split(b"\0") if each)
 
     def _paths(self, listed: bytes) -> Iterator[tuple[str, str]]:
         for line in listed.split(b"\0"):
@@ -257,15 +267,16 @@ class Snapshots:
         is_told = secrets or is_link or not holds_secrets(self._below + path)
         if stat.S_ISDIR(status.st_mode) or (is_open and is_told and status.st_size <= LARGEST_COPY):
             return valid_unicode(path) == path
-        uncovered[path] = SizeAndTime(status.st_size, status.st_mtime_ns)
+        uncovered[path] = SizeAndTime.of(status)
         return False
 
     def _new(self, git: PrivateGit, paths: list[str], uncovered: dict[str, SizeAndTime]) -> list[str]:
         """Return which of these new files are kept; the others are added to the `uncovered`."""
         if not paths:
             return []
-        found = git.run("check-ignore", "-z", "--stdin", data=_joined(paths), codes=(0, 1)) if self._repository else b""
-        ignored = {os.fsdecode(each) for each in found.split(b"\0")}
+        data = _joined(f"./{path}" for path in paths)  # a name may begin with ":"
+        found = git.run("check-ignore", "-z", "--stdin", data=data, codes=(0, 1)) if self._repository else b""
+        ignored = {os.fsdecode(each).removeprefix("./") for each in found.split(b"\0")}
         names: list[str] = []
         total = 0
         for path in paths:
@@ -276,7 +287,7 @@ class Snapshots:
             size = status.st_size
             is_small = size <= LARGEST_IGNORED and self._ignored_bytes + size <= MOST_IGNORED
             if path in ignored and not is_small:
-                uncovered[path] = SizeAndTime(size, status.st_mtime_ns)
+                uncovered[path] = SizeAndTime.of(status)
                 continue
             total += size
             self._ignored_bytes += size if path in ignored else 0
@@ -287,36 +298,6 @@ class Snapshots:
                 f"{MOST_NEW_BYTES:,})."
             )
         return names
-
-    def _walked(self, git: PrivateGit) -> tuple[dict[str, int], tuple[str, ...]]:
-        """Return the permissions that a tree cannot say, and the folders in which there is nothing to look at."""
-        skipped = {*DEPENDENCY_FOLDERS, ".git"}
-        modes: dict[str, int] = {}
-        empty: list[str] = []
-        waiting = [""]
-        while waiting:
-            at = waiting.pop()
-            git.check_time()
-            prefix = f"{at}/" if at else ""
-            is_empty = True
-            try:
-                with os.scandir(self._below + at) as entries:
-                    for entry in entries:
-                        name = entry.name
-                        if name in skipped or self._is_private(path := prefix + name):
-                            continue
-                        is_empty = False
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(path)
-                        elif not entry.is_symlink():
-                            mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
-                            if mode not in USUAL_MODES and valid_unicode(path) == path:
-                                modes[path] = mode
-            except OSError:
-                continue  # it is gone again, or closed to the user
-            if is_empty and at and valid_unicode(at) == at:
-                empty.append(at)
-        return modes, tuple(sorted(empty))
 
     # --- two snapshots ------------------------------------------------------------------------------------------
 
@@ -333,51 +314,6 @@ class Snapshots:
         """Return a path as the journal names it."""
         place = self.top / path
         return str(place.relative_to(self._root)) if place.is_relative_to(self._root) else str(place)
-
-    def _file_changes(
-        self, git: PrivateGit, before: str, after: str, then: Scan, now: Scan
-    ) -> Iterator[tuple[str, PathChange]]:
-        raw = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after).split(b"\0")
-        done: set[str] = set()
-        for head, name in zip(raw[::2], raw[1::2], strict=False):
-            path = os.fsdecode(name)
-            old_mode, new_mode, old, new, _ = head.decode().removeprefix(":").split(" ")
-            done.add(path)
-            yield (
-                path,
-                PathChange(
-                    self._name(path),
-                    _state(old_mode, old, then.modes.get(path)),
-                    _state(new_mode, new, now.modes.get(path)),
-                ),
-            )
-        moded = [path for path in {**then.modes, **now.modes} if then.modes.get(path) != now.modes.get(path)]
-        moded = [path for path in moded if path not in done]
-        for line in git.run("ls-tree", "-r", "-z", after, "--", *moded).split(b"\0") if moded else ():
-            head, _, name = line.partition(b"\t")
-            if name:
-                mode, _, found = head.decode().split(" ")
-                path = os.fsdecode(name)
-                old, new = (_state(mode, found, each.modes.get(path)) for each in (then, now))
-                yield path, PathChange(self._name(path), old, new)
-
-    def _folder_changes(
-        self, git: PrivateGit, before: str, after: str, then: Scan, now: Scan
-    ) -> Iterator[tuple[str, bool]]:
-        """Yield each folder that is there in only one of them, and whether it is gone."""
-        old, new = (self._folders(git, tree, scan) for tree, scan in ((before, then), (after, now)))
-        yield from ((path, True) for path in old - new)
-        yield from ((path, False) for path in new - old)
-
-    def _folders(self, git: PrivateGit, tree: str, scan: Scan) -> set[str]:
-        listed = git.run("ls-tree", "-r", "-d", "-z", "--name-only", tree).split(b"\0")
-        found = {os.fsdecode(each) for each in listed if each} | set(scan.empty)
-        for path in (*scan.empty, *scan.uncovered):
-            above = os.path.dirname(path)  # noqa: PTH120 - many texts
-            while above and above not in found:
-                found.add(above)
-                above = os.path.dirname(above)  # noqa: PTH120 - as above
-        return found
 
     def _from_git(self, names: list[str]) -> dict[str, bytes]:
         git = self._ready()
@@ -398,18 +334,3 @@ class Snapshots:
 
 def _joined(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
-
-
-def _state(mode: str, found: str, unusual: int | None) -> PathState:
-    """Return the state that git's words for a file mean."""
-    if not found.strip("0"):
-        return ABSENT_STATE
-    match mode:
-        case "100644":
-            return PathState("file", found, unusual or 0o644)
-        case "100755":
-            return PathState("file", found, unusual or 0o755)
-        case "120000":
-            return PathState("link", found)
-        case _:
-            return OTHER_STATE

@@ -66,14 +66,16 @@ class FilesMoved(msgspec.Struct, frozen=True, tag_field="kind", tag="files-moved
     """What `call` changed, by looking before and behind it. Only these paths are ever restored.
 
     `tree` is the object with all files behind it. `uncovered` are paths that changed and of which no content is kept.
-    `later` is whether it was looked for only by a later process. `failed` is why nothing is known. `note`, if any,
-    opens the next user message: the call was interrupted, and its result could not say it.
+    `doubtful` are changed paths that no undo touches: something else may have changed them, or they may hold the only
+    copy of what is not kept. `later` is whether it was looked for only by a later process. `failed` is why nothing is
+    known. `note`, if any, opens the next user message: the call was interrupted, and its result could not say it.
     """
 
     call: str
     changes: tuple[PathChange, ...] = ()
     tree: str = ""
     uncovered: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
     later: bool = False
     failed: str = ""
     note: str = ""
@@ -83,7 +85,8 @@ class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore
     """The files of `calls` are about to be made what they were, by these `steps`; all contents are kept.
 
     `skipped` are paths that are left alone from the start. `redo` is the earlier restore that this one takes back, ""
-    if it undoes calls. `rewinds` is the turn before which the conversation then continues, 0 if it stays.
+    if it undoes calls. `rewinds` is the turn before which the conversation then continues, 0 if it stays. `uncovered`
+    are paths that the calls changed and of which no content is kept; of `unknown` calls it is not known what they did.
     """
 
     id: str
@@ -92,6 +95,8 @@ class RestoreStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="restore
     skipped: tuple[SkippedPath, ...] = ()
     redo: str = ""
     rewinds: int = 0
+    uncovered: tuple[str, ...] = ()
+    unknown: int = 0
 
 
 class RestoreEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="restore-ended", omit_defaults=True):

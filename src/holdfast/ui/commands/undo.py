@@ -42,10 +42,13 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO | None =
         if arguments.list:
             _list(agent, undo, out)
             return
-        prompts = agent.conversation.prompts
-        if not prompts:
+        prompts = [each.turn for each in agent.conversation.prompts]
+        only_files = arguments.files or not prompts
+        left = {each.turn for each in undo.history(agent).calls if each.changes} if only_files else set[int]()
+        turns = sorted({*prompts, *left})  # also those that are rewound, and of which an undo left paths alone
+        if not turns:
             raise UsageError("Nothing to undo: the conversation has no prompt. See holdfast undo --list.")
-        turn = prompts[max(0, len(prompts) - arguments.turns)].turn
+        turn = turns[max(0, len(turns) - arguments.turns)]
         if arguments.dry_run:
             plan = await undo.dry_run(agent, turn)
             for step in plan.steps:
@@ -53,7 +56,7 @@ def main(argv: list[str], *, environ: Mapping[str, str], stdout: TextIO | None =
             for each in plan.skipped:
                 print(f"leave  {printable(each.path)}: {each.why}", file=out)
             return
-        await undo.rewind(agent, turn, "files" if arguments.files else "both")
+        await undo.rewind(agent, turn, "files" if only_files else "both")
 
     _run(catalog, summary, act, out)
     return EXIT_OK
@@ -160,14 +163,16 @@ def _run(
 def _list(agent: Agent, undo: SessionUndo, out: TextIO) -> None:
     """Print what each turn did to files, the newest first."""
     texts = {each.turn: single_line(each.text) for each in agent.conversation.prompts}
-    calls = undo.history(agent).calls
+    history = undo.history(agent)
+    calls, tried = history.calls, {each.call for each in history.undone}
     if not calls:
-        print("No call of this session changed a file.", file=out)
+        print("All is undone." if tried else "No call of this session changed a file.", file=out)
     for turn in sorted({each.turn for each in calls}, reverse=True):
         print(f"Turn {turn}: {printable(texts.get(turn, '(rewound)'))[:70]}", file=out)
         for each in (each for each in calls if each.turn == turn):
             for change in each.changes[:_LISTED]:
-                print(f"  {change.before.kind} -> {change.after.kind}  {printable(change.path)}", file=out)
+                left = "  (left by an undo)" if each.call in tried else ""
+                print(f"  {change.before.kind} -> {change.after.kind}  {printable(change.path)}{left}", file=out)
             if (more := len(each.changes) - _LISTED) > 0:
                 print(f"  and {count_noun(more, 'more path')}", file=out)
             for path in each.uncovered[:_LISTED]:

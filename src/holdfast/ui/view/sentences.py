@@ -277,11 +277,15 @@ class Narrator:
                 self._restore = entry
             case e.RestoreEnded(skipped=skipped):
                 begun, self._restore = self._restore, None
-                left = {each.path for each in skipped}
-                done = [step.path for step in begun.steps if step.path not in left] if begun is not None else []
+                left = {each.path for each in skipped[len(begun.skipped) if begun is not None else 0 :]}
+                steps = [step for step in begun.steps if step.path not in left] if begun is not None else []
+                done = [f"{step.path}{' (deleted)' if step.content.kind == 'absent' else ''}" for step in steps]
+                other = [f"{path}: it is not kept" for path in begun.uncovered] if begun is not None else []
                 what = "done again" if begun is not None and begun.redo else "undone"
-                alone = f"; {count_noun(len(skipped), 'path')} left as it is" if skipped else ""
-                listed = "\n".join((*done, *(f"{each.path}: {each.why}" for each in skipped)))
+                alone = f"; {count_noun(len(skipped) + len(other), 'path')} left as it is" if skipped or other else ""
+                if begun is not None and begun.unknown:
+                    alone += f"; what {count_noun(begun.unknown, 'call')} did to files is not known, and stays"
+                listed = "\n".join((*done, *(f"{each.path}: {each.why}" for each in skipped), *other))
                 yield Sentence("files", f"Files {what}: {count_noun(len(done), 'path')}{alone}.", listed)
 
     def _hook(self, entry: _Hook) -> Iterator[Sentence]:
