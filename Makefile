@@ -68,7 +68,7 @@ $(VENV)/.llama: $(READY)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[llama]'
 	@touch $@
 
-# Each framework in an environment of its own, with the versions of its file. Without the network it says so.
+# Each framework in its own environment, with the versions of its file. Without the network it says so.
 FRAMEWORKS := $(patsubst tests/kills/environments/%.txt,build/kills/%/.ready,$(wildcard tests/kills/environments/*.txt))
 
 kills: $(READY)

@@ -33,6 +33,7 @@ from source_tree import (
 BROAD_EXCEPTS = {
     "text.py": "the text of an exception of others' code, which is code of others too",
     "agent/turn/tool_runner.py": "the tool boundary: whatever a tool raises becomes the failed outcome of its call",
+    "ledger/call_notices.py": "a recorded call has run: its end is recorded, whatever its result is",
     "guard/request_repair.py": "the guard: whatever judging raises, the request of the program goes on as it is",
     "guard/guarded_request.py": "the guard: a report of the program that raises must not cost it its request",
     "agent/turn/calls/plan_run.py": "the tool boundary: what no task may carry becomes an exception of the call",
@@ -65,7 +66,9 @@ ANY_ALLOWED = (
     "guard/requests_adapter.py",
     "guard/aiohttp_client.py",
     "history/objects.py",
+    "ledger/google_adk_plugin.py",
     "ledger/langchain_agent.py",
+    "ledger/openai_agents_session.py",
     "ledger/pydantic_ai_agent.py",
     "providers/pydantic_ai/messages.py",
     "testing/*",

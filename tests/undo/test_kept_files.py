@@ -12,8 +12,8 @@ import pytest
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
-from holdfast.undo.budget import UndoBudget, kept_by_session, kept_bytes
-from holdfast.undo.kept_contents import KeptContents
+from holdfast.undo.budget import UndoBudget, kept_by_session
+from holdfast.undo.kept_contents import KeptContents, kept_bytes
 from holdfast.undo.path_changes import PathChanged, make
 from holdfast.undo.path_states import ABSENT_STATE, look
 from holdfast.undo.scan import DEPENDENCY_FOLDERS

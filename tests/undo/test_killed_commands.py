@@ -93,13 +93,12 @@ def truth(before: dict[str, State], after: dict[str, State]) -> Changes:
 def said(text: str) -> Changes:
     """Return what the words for the model say was created, changed and deleted."""
     found: dict[str, set[str]] = {"created": set(), "changed": set(), "deleted": set()}
-    sentence = re.search(
-        r"Since it began, it or another program ((?:created|changed|deleted) .*?)\.(?:\s|$)", text, re.DOTALL
-    )
-    for verb, paths in re.findall(
-        r"(created|changed|deleted) (.*?)(?= and (?:created|changed|deleted) |$)", sentence[1] if sentence else ""
-    ):
-        found[verb] = set(paths.split(", "))
+    subjects = r"(?:It|Since it began, it or another program) ((?:created|changed|deleted) .*?)\.(?:\s|$)"
+    for sentence in re.findall(subjects, text, re.DOTALL):
+        for verb, paths in re.findall(
+            r"(created|changed|deleted) (.*?)(?= and (?:created|changed|deleted) |$)", sentence
+        ):
+            found[verb] |= set(paths.split(", "))
     return found["created"], found["changed"], found["deleted"]
 
 
@@ -122,6 +121,8 @@ async def test_what_is_said_of_a_killed_command_is_so(tmp_path: Path, name: str,
         env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
     ) as killed:
         eventually((folder / "ready").exists)
+        sign, seen = session / "undo" / "alive", (folder / "ready").lstat().st_ctime_ns
+        eventually(lambda: sign.exists() and sign.lstat().st_mtime_ns > seen)  # it lived on behind its changes
         killed.kill()
     async with undo_rig(tmp_path, SqliteStore.open(session)) as rig:
         await rig.agent.recover()

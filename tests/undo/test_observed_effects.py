@@ -34,15 +34,9 @@ asyncio.run(main())
 """
 
 KILLED = (
-    (
-        "echo more >> log; echo x > made; touch ready; sleep 100",
-        "Since it began, it or another program created made, ready and changed log.",
-    ),
-    ("rm gone; touch ready; sleep 100", "Since it began, it or another program created ready and deleted gone."),
-    (
-        "mv gone moved; touch ready; sleep 100",
-        "Since it began, it or another program created moved, ready and deleted gone.",
-    ),
+    ("echo more >> log; echo x > made; touch ready; sleep 100", "It created made, ready and changed log."),
+    ("rm gone; touch ready; sleep 100", "It created ready and deleted gone."),
+    ("mv gone moved; touch ready; sleep 100", "It created moved, ready and deleted gone."),
     ("touch ready && rm ready; touch /tmp/{mark}; sleep 100", "none was changed."),
 )
 

@@ -77,5 +77,5 @@ class RequestGuard:
         )
         try:
             self._on_mend(report)
-        except (Exception, SystemExit):  # noqa: BLE001 - a report that fails must not cost the program its request
+        except Exception:  # noqa: BLE001 - a report that fails must not cost the program its request
             _log.exception("`on_mend` raised. The request is sent as if it had not. Correct the function.")

@@ -26,6 +26,7 @@ from holdfast.ledger.tool_policies import Settle, ToolPolicies
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import replace_file
 from holdfast.system.threads import in_daemon
+from holdfast.typed_data import decode_json
 
 LARGEST_STEP_AHEAD = 64 << 20
 """Bytes of a response that is written ahead."""
@@ -113,7 +114,7 @@ class LedgerSession:
         try:
             if not self._ahead.exists():
                 return []
-            return msgspec.json.decode(read_bounded(self._ahead, LARGEST_STEP_AHEAD), type=list[dict[str, Any]])
+            return decode_json(read_bounded(self._ahead, LARGEST_STEP_AHEAD), list[dict[str, Any]])
         except (OSError, ValueError) as error:
             raise DamageError(f"The open step {str(self._ahead)!r} cannot be read: {error}. Move it away.") from error
 
@@ -148,6 +149,6 @@ def _calls_of(items: Iterable[Any]) -> set[str]:
 def _object_of(arguments: str) -> dict[str, object]:
     """Return the arguments as an object; text that is none stands under "arguments"."""
     try:
-        return msgspec.json.decode(arguments or "{}", type=dict[str, object])
+        return decode_json(arguments or "{}", dict[str, object])
     except msgspec.DecodeError:
         return {"arguments": arguments}

@@ -6,7 +6,6 @@ the next redo needs, and what the newest turns changed.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 from holdfast.session.journal.restores import RestoreStep
 from holdfast.system.durable_files import UNDO_FOLDER
 from holdfast.undo.history import CallChanges, UndoHistory
+from holdfast.undo.kept_contents import kept_bytes
 
 
 class UndoBudget(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +27,6 @@ class UndoBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FOLDER_NAME = re.compile(r"[0-9a-f]{2}")
-
-
-def kept_bytes(folder: Path) -> int:
-    """Return the bytes on disk of everything below a folder."""
-    total = 0
-    for at, _, names in os.walk(folder):
-        for each in names:
-            try:
-                total += os.lstat(f"{at}/{each}").st_blocks * 512
-            except FileNotFoundError:
-                continue  # it was a temporary file
-    return total
 
 
 def kept_by_session(sessions: Path) -> dict[str, int]:

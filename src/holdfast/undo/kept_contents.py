@@ -7,12 +7,12 @@ durable before its id is returned. The folder is the session's: only the user ca
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from pathlib import Path
 
 from holdfast.system.bounded_files import read_bounded
 from holdfast.system.durable_files import make_folder, replace_file, sync_path
-from holdfast.undo.budget import kept_bytes
 
 LARGEST_KEPT = 100_000_000
 """Bytes of the largest content that is kept: files of tools are no larger."""
@@ -63,3 +63,15 @@ class KeptContents:
 
     def _path(self, name: str) -> Path:
         return self._objects / name[:2] / name[2:]
+
+
+def kept_bytes(folder: Path) -> int:
+    """Return the bytes on disk of everything below a folder."""
+    total = 0
+    for at, _, names in os.walk(folder):
+        for each in names:
+            try:
+                total += os.lstat(f"{at}/{each}").st_blocks * 512
+            except FileNotFoundError:
+                continue  # it was a temporary file
+    return total

@@ -348,7 +348,7 @@ def _show(catalog: Catalog, arguments: _Arguments, environ: Mapping[str, str], s
 
 def _show_size(folder: Path, *, as_json: bool, stdout: TextIO) -> int:
     """Print how many bytes a session has on disk: what is kept of files for an undo, and all the rest."""
-    from holdfast.undo.budget import kept_bytes
+    from holdfast.undo.kept_contents import kept_bytes
 
     for_undo, total = kept_bytes(folder / UNDO_FOLDER), kept_bytes(folder)
     sizes = {"total": total, "undo": for_undo, "conversation": total - for_undo}
