@@ -14,8 +14,9 @@ from holdfast.session.journal.store import MemoryStore
 from holdfast.testing.script import Call
 from holdfast.undo.budget import UndoBudget, kept_by_session
 from holdfast.undo.kept_contents import KeptContents, kept_bytes
+from holdfast.undo.known_states import ABSENT_STATE
 from holdfast.undo.path_changes import PathChanged, make
-from holdfast.undo.path_states import ABSENT_STATE, look
+from holdfast.undo.path_states import look
 from holdfast.undo.scan import DEPENDENCY_FOLDERS
 from skips import needs
 from undo_rig import contents, git, undo_rig

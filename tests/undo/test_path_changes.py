@@ -12,8 +12,9 @@ import pytest
 from holdfast.session.journal.restores import PathState
 from holdfast.undo import path_changes, renames
 from holdfast.undo.kept_contents import KeptContents
+from holdfast.undo.known_states import ABSENT_STATE, FOLDER_STATE
 from holdfast.undo.path_changes import PathChanged, make
-from holdfast.undo.path_states import ABSENT_STATE, FOLDER_STATE, look
+from holdfast.undo.path_states import look
 from skips import needs
 
 TEMPORARY = ".holdfast-r-0"

@@ -262,6 +262,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         ),
         tree="3" * 40,
         uncovered=("large.bin",),
+        doubtful=("a.py",),
         later=True,
         failed="It took too long.",
         note="[Note: it deleted a.py.]",
@@ -279,6 +280,8 @@ EXAMPLES: tuple[e.Entry, ...] = (
         skipped=(e.SkippedPath(path="b.py", why="it changed since"),),
         redo="r40",
         rewinds=2,
+        uncovered=("large.bin",),
+        unknown=1,
     ),
     e.RestoreEnded(
         id="r41", skipped=(e.SkippedPath(path="b.py", why="it changed since"),), note="[Note: a.py is as before.]"

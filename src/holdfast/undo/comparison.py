@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from holdfast.session.journal.restores import PathChange, PathState
-from holdfast.undo.path_states import ABSENT_STATE, OTHER_STATE, folder_state
+from holdfast.undo.known_states import ABSENT_STATE, OTHER_STATE, folder_state
 from holdfast.undo.private_git import PrivateGit
 from holdfast.undo.scan import CACHES, Scan, SizeAndTime, above, is_same
 

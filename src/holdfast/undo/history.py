@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from holdfast.session.journal import entries as e
-from holdfast.undo.path_states import same
+from holdfast.undo.known_states import same
 
 
 class CallChanges(msgspec.Struct, frozen=True):

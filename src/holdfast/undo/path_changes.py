@@ -18,16 +18,8 @@ from pathlib import Path
 
 from holdfast.session.journal.restores import PathState
 from holdfast.undo.kept_contents import KeptContents
-from holdfast.undo.path_states import (
-    ABSENT_STATE,
-    FOLDER_MODE,
-    NO_SUCH_PATH,
-    leads_through_link,
-    look_in,
-    open_real_parent,
-    parts_of,
-    same,
-)
+from holdfast.undo.known_states import ABSENT_STATE, FOLDER_MODE, same
+from holdfast.undo.path_states import NO_SUCH_PATH, leads_through_link, look_in, open_real_parent, parts_of
 from holdfast.undo.renames import exchange, move_to_free
 
 _UNFINISHED = ".part"  # behind the temporary name of what is being written

@@ -18,25 +18,9 @@ from holdfast.errors import ToolFailed
 from holdfast.session.journal.restores import PathState
 from holdfast.system.safe_paths import open_regular_in
 from holdfast.undo.kept_contents import LARGEST_KEPT, KeptContents
+from holdfast.undo.known_states import ABSENT_STATE, FOLDER_STATE, OTHER_STATE, folder_state
 
-ABSENT_STATE = PathState("absent")
-OTHER_STATE = PathState("other")
-FOLDER_STATE = PathState("folder")
-FILE_MODE = 0o644
-FOLDER_MODE = 0o755
 NO_SUCH_PATH = (errno.ENOENT, errno.ENOTDIR)
-
-
-def folder_state(mode: int | None) -> PathState:
-    """Return the state of a folder with these permissions; the usual ones are not written down."""
-    return FOLDER_STATE if mode is None or mode == FOLDER_MODE else PathState("folder", mode=mode)
-
-
-def same(one: PathState, other: PathState) -> bool:
-    """Return whether two states are the same to a user: the mode of a link is nothing."""
-    if one.kind != other.kind or one.kind == "other":
-        return False
-    return one.object == other.object and (one.kind == "link" or one.mode == other.mode)
 
 
 def look(root: Path, path: str, contents: KeptContents, *, keep: bool = False) -> PathState:

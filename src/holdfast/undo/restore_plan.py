@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from holdfast.session.journal.restores import PathChange, RestoreStep, SkippedPath
-from holdfast.undo.path_states import same
+from holdfast.undo.known_states import same
 
 
 class RestorePlan(msgspec.Struct, frozen=True):

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.session.journal.restores import RestoreStarted, RestoreStep, SkippedPath
+from holdfast.undo.known_states import same
 from holdfast.undo.path_changes import PathChanged, make
-from holdfast.undo.path_states import look, same
+from holdfast.undo.path_states import look
 from holdfast.undo.restore_plan import RestorePlan
 from holdfast.undo.snapshots import Snapshots
 

@@ -34,8 +34,9 @@ from holdfast.session.observed_effects import interrupted_note
 from holdfast.system.threads import in_daemon
 from holdfast.undo.budget import UndoBudget, kept_by_session, needed_objects
 from holdfast.undo.history import CallChanges, UndoHistory, undo_history
+from holdfast.undo.known_states import same
 from holdfast.undo.last_sign import SignsOfLife, last_sign
-from holdfast.undo.path_states import look, same
+from holdfast.undo.path_states import look
 from holdfast.undo.private_git import GitFailed
 from holdfast.undo.restore_plan import CallToUndo, RestorePlan, redo_plan, undo_plan
 from holdfast.undo.restore_steps import carried_out, prepared, restore_note
