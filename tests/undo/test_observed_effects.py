@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,15 @@ async def test_what_happened_after_a_crash_is_left_alone_and_not_said_of_the_com
         (restored,) = again.of(e.RestoreEnded)
         assert isinstance(restored, e.RestoreEnded)
         assert {each.path for each in restored.skipped} == {"essay", "mine"}
+
+
+@needs("git")
+async def test_no_sign_of_life_is_given_when_no_call_runs(tmp_path: Path) -> None:
+    async with undo_rig(tmp_path) as rig:
+        await rig.turn((Call("bash", {"command": "echo x > a"}), Call("bash", {"command": "echo y > b"})))
+        sign = rig.session / "undo" / "alive"
+        await until(lambda: not any(each.name == "signs of life" for each in threading.enumerate()))
+        assert sign.exists()
 
 
 @needs("git", "linux")

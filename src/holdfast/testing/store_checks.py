@@ -182,6 +182,7 @@ EXAMPLES: tuple[e.Entry, ...] = (
         confined="read",
         arguments='{"path":"a.py"}',
         changed_by="shop",
+        allowed_by="mode:accept-edits",
     ),
     e.ProcessStarted(call="c1", process=ProcessId(pid=4711, start=987654, boot="0b0c33d2-1f6e-4f0a-9d0e-8a4f1c2b3d4e")),
     e.CallWaits(

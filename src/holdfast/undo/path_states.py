@@ -24,7 +24,7 @@ NO_SUCH_PATH = (errno.ENOENT, errno.ENOTDIR)
 
 
 def look(root: Path, path: str, contents: KeptContents, *, keep: bool = False) -> PathState:
-    """Return what is at a path; with `keep`, its content is kept first. What cannot be read is "other"."""
+    """Return what is at a path; with `keep`, its content is kept first. What cannot be read is another thing."""
     parts = parts_of(root, path)
     if not parts:
         return FOLDER_STATE

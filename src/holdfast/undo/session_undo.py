@@ -213,6 +213,8 @@ class SessionUndo:
             case e.FilesMoved(call=call):
                 self._open.pop(call, None)
                 self._earlier.discard(call)
+                if not self._open:
+                    self._signs.end()
             case e.TurnEnded() if self._open and not self._earlier:
                 looking = self._look_behind(journal)
                 self._looking = asyncio.get_running_loop().create_task(looking, name="look at files")
