@@ -232,7 +232,6 @@ tar -T list -cO
 xargs -a list cat
 env -S 'cat link'
 env -C ../outside cat plain.txt
-git -c alias.x='!touch PWNED' x
 git --config-env=core.pager=HOME log
 git log -L1,1:a.txt --output=PWNED
 git blame --contents=../outside/plain.txt a.txt
@@ -245,12 +244,10 @@ rg --ignore-file=link one
 find . -fls PWNED
 find -files0-from list0
 find . -samefile link
-LESSOPEN='|touch PWNED' less a.txt
 man -P 'touch PWNED' ls
 make -n --eval='$(shell touch PWNED)'
 date --file=../outside/plain.txt
 TZ=:$B/outside/plain.txt date
-uniq a.txt PWNED
 tree -lo PWNED
 tree --fromfile link
 column -t -s, link

@@ -40,7 +40,7 @@ def test_the_picture_is_that_of_the_screen(tmp_path: Path) -> None:
 
 def test_a_picture_of_another_screen_is_found() -> None:
     stored = PICTURE.read_text("utf-8")
-    assert structure(stored) == ["·", "▌", "◐", "■", "▌", "✓", "?", "▌"]
+    assert structure(stored) == ["▌", "◐", "■", "·", "▌", "✓", "?", "▌"]
     assert structure(stored.replace("◐", "✓")) != structure(stored)
     assert lacks(stored.replace("CHANGES.md", "NOTES.md")) == ["CHANGES.md"]
 

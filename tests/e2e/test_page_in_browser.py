@@ -55,7 +55,7 @@ def test_the_page_in_a_browser(tmp_path: Path, scheme: str) -> None:
     with Browser(tmp_path / "profile") as browser:
         browser.open(file.as_uri(), scheme=scheme)
         sections = browser.value("[...document.querySelectorAll('section')].map(each => each.className).join(' ')")
-        assert sections == " ".join(["turn prompt thinking answer call failed"] * 2)
+        assert sections == " ".join(["turn prompt thinking answer call failed note"] * 2)
         assert browser.value("document.title") == "Session s-1"  # nothing of what was said has run
         assert browser.value("document.links.length + document.images.length + document.scripts.length") == 0
 

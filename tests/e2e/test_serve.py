@@ -195,6 +195,7 @@ ROUTES = [
     ("GET", "/sessions/{session}/inbox", "read"),
     ("POST", "/sessions/{session}/inbox", "ask"),
     ("GET", "/sessions/{session}/events", "read"),
+    ("GET", "/sessions/{session}/receipt", "read"),
     ("GET", "/sessions/{session}/export", "read"),
     ("POST", "/ag-ui", "ask"),
 ]

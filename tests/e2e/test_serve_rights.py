@@ -91,7 +91,7 @@ def test_each_request_needs_its_right_and_one_that_is_refused_does_nothing(one_w
     served.arguments = ("--tokens", str(file))
     served.start()
     asked = requests_of(session)
-    assert len(asked) == 20
+    assert len(asked) == 21
     every = {"authorization": f"Bearer {tokens['-'.join(RIGHTS)]}"}
     tried = 0
     with httpx2.Client(base_url=served.address, trust_env=False, timeout=60) as client:

@@ -53,6 +53,7 @@ CODES: dict[tuple[Cause, ProviderFault | None], int] = {
             "crash",
             "bug",
             "fork",
+            "hook",
             "import",
         )
     },

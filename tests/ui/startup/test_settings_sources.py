@@ -118,7 +118,7 @@ def test_what_settles_settings_judges_nothing(tmp_path: Path) -> None:
     arguments = parser().parse_args(["--trust-project"], namespace=Arguments())
     judge_project(environ, tmp_path, trusted=arguments.trust_project)
     assert "of:it" in str(resolved_settings(arguments, environ, tmp_path))
-    file.write_text('model = "of:another"\n[allow]\nrun = ["rm *"]\n')
+    file.write_text('model = "of:another"\n[allow]\nrun = ["rm a.txt"]\n')
     for _ in range(2):
         found = str(resolved_settings(arguments, environ, tmp_path))
         assert "Ignoring untrusted project config" in found

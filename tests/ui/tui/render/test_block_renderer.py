@@ -392,6 +392,10 @@ BUSY_DAY = r"""
   The retry in client.py still waits forever; tell me if you want a bound there
   too.
 
+· ? tests: exit code of make not known (it did not end by itself, or the
+  journal is older than exit codes) · 2 commands · 3 calls of unknown effect ·
+  1 call denied
+
 ▌ And now the client:
 ▌ - bound the retry
 ▌ - say so in the docs

@@ -22,11 +22,11 @@ KNOWN = Situation(cwd="/w", model="a:b", is_complete=True)
         (Situation(cwd="/w", model="a:b", has_instructions=False), ("/help", "Esc interrupts", "Shift+Tab")),
         (
             Situation(cwd="/w", model="a:b", is_complete=True, has_instructions=False),
-            ("No AGENTS.md", "/help", "Esc interrupts"),
+            ("Tip: ask for an AGENTS.md", "/help", "Esc interrupts"),
         ),
         (
             Situation(cwd="/w", model="", is_complete=True, has_instructions=False, repository=False),
-            ("No model yet", "No AGENTS.md", "Not a git repository"),
+            ("No model yet", "Tip: ask for an AGENTS.md", "Not a git repository"),
         ),
     ],
 )
