@@ -156,7 +156,7 @@ def test_an_untrusted_command_is_asked_about_once_for_its_text_in_plain_mode(one
         terminal.wait_text("was not run to its end: You did not allow it")
         assert not of(world, ShellStarted)
         terminal.type("/look b")
-        eventually(lambda: terminal.text().count("Allow once") >= 2)
+        eventually(lambda: terminal.text().count("Type a number from 1 to") >= 2)
         terminal.type("yes")
         eventually(turns(world, 1))
         terminal.type("/look c")
