@@ -40,7 +40,7 @@ ROWS = {
     "fold": 1,
     "rules": 14,
     "memory": 1,
-    "judging": 7,
+    "judging": 10,
     "guard": 5,
     "stop": 18,
     "block": 4,
