@@ -77,7 +77,7 @@ class ConfiguredHooks:
         agent: Callable[[], Agent],
         asks_user: bool,
     ) -> None:
-        self._hooks = tuple({(*hook.identity, hook.matcher): hook for hook in hooks}.values())
+        self._hooks = tuple(hooks)
         self.root: Path = toolbox.root
         """The folder in which hooks run."""
         self._agent = agent
@@ -325,7 +325,7 @@ class ConfiguredHooks:
         found = [hook for hook in self._hooks if hook.event == event and hook.matches(*names)]
         if isinstance(subject, PlannedCall):
             found = [hook for hook in found if self._fits(hook, subject)]
-        return tuple({hook.line: hook for hook in reversed(found)}.values())[::-1]
+        return _each_line_once(found)
 
     def _fits(self, hook: Hook, planned: PlannedCall) -> bool:
         """Return whether the call is one that the hook's condition is about."""
@@ -379,6 +379,17 @@ class ConfiguredHooks:
             "hook_event_name": event,
         }
         return msgspec.json.encode({**known, **fields})
+
+
+def _each_line_once(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
+    """Return the hooks, each line once and as its most careful one has it: waited for if one is, with the most time."""
+    found: dict[str, Hook] = {}
+    for hook in hooks:
+        known = found.get(hook.line, hook)
+        found[hook.line] = msgspec.structs.replace(
+            known, timeout=max(known.timeout, hook.timeout), is_async=known.is_async and hook.is_async
+        )
+    return tuple(found.values())
 
 
 def blocks_in_a_row(entries: Iterable[StoredEntry]) -> int:

@@ -57,7 +57,7 @@ _SHOWN = 120  # characters of a command in a line
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """A hook of `event`. `source` is the file that has it, `project` whether that is a project's.
+    """A hook of `event`. `source` is the file that has it.
 
     With `arguments`, `command` is a program that is run without a shell. One that `is_async` is not waited for, and
     decides nothing. `condition` is a rule about the call, None for every call that the `matcher` names.
@@ -94,11 +94,6 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     def matches(self, *names: str) -> bool:
         """Return whether the matcher names one of these; a pattern that cannot be read matches everything."""
         return not names or any(_matches(self.matcher, name) for name in names)
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """Return what makes two hooks of an event the same handler."""
-        return self.event, self.line
 
 
 def _matches(matcher: str, name: str) -> bool:
