@@ -50,3 +50,25 @@ async def test_a_hook_of_a_project_never_takes_the_place_of_a_gate(tmp_path: Pat
         await rig.bash("touch ran")
         assert [each.decision for each in rig.ended] == ["deny"]
         assert rig.outcomes == ["denied"]
+
+
+HIDDEN = ("x=rm; $x kept", "`echo rm` kept", "eval 'rm kept'", "echo 'rm kept' | sh", "$(echo rm) kept", "r''m kept")
+
+
+async def test_a_condition_misses_no_program_that_it_cannot_name(tmp_path: Path) -> None:
+    async with hook_rig(tmp_path, *bash({"command": DENY, "if": "Bash(rm *)"})) as rig:
+        (rig.folder / "kept").touch()
+        await rig.bash(*HIDDEN, "ls kept")
+        assert rig.outcomes == [*["denied"] * len(HIDDEN), "ok"]
+        assert (rig.folder / "kept").exists()
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+async def test_a_hook_approves_no_line_that_its_condition_cannot_see_through(tmp_path: Path, event: str) -> None:
+    approve = {"permissionDecision": "allow"} if event == "PreToolUse" else {"decision": {"behavior": "allow"}}
+    command = f"echo '{json.dumps({'hookSpecificOutput': approve})}'"
+    entry = {"type": "command", "command": command, "if": "Bash(touch *)"}
+    async with hook_rig(tmp_path, *settings({"hooks": [entry]}, event=event), mode="ask") as rig:
+        await rig.bash("touch ran", "x=touch; $x hidden")
+        assert rig.outcomes == ["ok", "denied"]
+        assert not (rig.folder / "hidden").exists()

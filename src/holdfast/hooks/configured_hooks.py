@@ -37,7 +37,7 @@ from holdfast.agent.seam import (
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, ToolFailed, UsageError
 from holdfast.hooks.answer import HookAnswer
-from holdfast.hooks.definition import SESSION_END, Hook
+from holdfast.hooks.definition import GATES, SESSION_END, Hook
 from holdfast.hooks.hook_runs import Ended, HookRuns
 from holdfast.hooks.tool_words import changed_arguments, claude_arguments, claude_name, tool_response
 from holdfast.hooks.transcript import HookTranscript
@@ -45,6 +45,7 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import StoredEntry
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.command_words import harmless
 from holdfast.tools.approval.decision import Allow, Ask, Deny
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.toolbox import LocalToolbox
@@ -158,7 +159,9 @@ class ConfiguredHooks:
         refused = next((each for each in answers if each[1].decision == "deny"), None)
         if refused is not None:
             return Deny(_denied(planned, *refused))
-        allowed = next((each for each in answers if each[1].decision == "allow"), None)
+        allowed = next(
+            (each for each in answers if each[1].decision == "allow" and _is_seen_by(each[0], planned)), None
+        )
         if allowed is None:
             return self._left_to_user(planned)
         self._question_answers[call.id] = Approved(_by([allowed]))
@@ -328,11 +331,13 @@ class ConfiguredHooks:
         return _each_line_once(found)
 
     def _fits(self, hook: Hook, planned: PlannedCall) -> bool:
-        """Return whether the call is one that the hook's condition is about."""
+        """Return whether the call is one that the hook's condition is about; a gate's is, unless it surely is not."""
         if hook.condition is None:
             return True
         rules = RuleSet(rules=(hook.condition,), root=str(self.root))
-        return rules.against("ask", planned.plan, planned.plan.line, tool=planned.tool) is not None
+        if rules.against("ask", planned.plan, planned.plan.line, tool=planned.tool) is not None:
+            return True
+        return hook.event in GATES and not _is_seen_by(hook, planned)
 
     def _call_fields(self, planned: PlannedCall) -> dict[str, object]:
         return {
@@ -381,6 +386,16 @@ class ConfiguredHooks:
         return msgspec.json.encode({**known, **fields})
 
 
+def _is_seen_by(hook: Hook, planned: PlannedCall) -> bool:
+    """Return whether all that a call does can be compared with the hook's condition."""
+    line = planned.plan.line
+    if hook.condition is None or hook.condition.subject == "tool":
+        return True
+    if line is None:
+        return planned.tool != "bash"
+    return not line.unclear and all(part.words and (not part.fed or harmless(part.words, ())) for part in line.parts)
+
+
 def _each_line_once(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
     """Return the hooks, each line once and as its most careful one has it: waited for if one is, with the most time."""
     found: dict[str, Hook] = {}
@@ -419,7 +434,7 @@ def _judgement(planned: PlannedCall, ended: Sequence[Ended]) -> CallJudgement:
         if answer.decision == "ask":
             why = f": {answer.reason}" if answer.reason else "."
             return Ask(f"{needs_approval}: {_by([(hook, answer)])} wants the user to decide{why}")
-    approving = [each for each in ended if each[1].decision == "allow"]
+    approving = [each for each in ended if each[1].decision == "allow" and _is_seen_by(each[0], planned)]
     return Approved(_by(approving)) if approving else Allow()
 
 

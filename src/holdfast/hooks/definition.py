@@ -36,8 +36,8 @@ EVENTS = (
 LATER_EVENTS = ("SubagentStart", "SubagentStop")
 """Events that there are none of yet: holdfast has no subagents."""
 
-GATES = frozenset({"PreToolUse"})
-"""Events whose hooks must not be left out when their pattern cannot be read."""
+GATES = frozenset({"UserPromptSubmit", "PreToolUse", "PermissionRequest", "Stop"})
+"""Events whose hooks decide: none is left out because some of it cannot be read, or cannot be compared with a call."""
 
 DEFAULT_TIMEOUT = 600.0
 """Seconds after which a hook is ended, if nothing else is configured."""
