@@ -104,8 +104,8 @@ def _untrusted(
         shown = _Shown({str(number): _shown(hook) for number, hook in enumerate(found.hooks, 1)})
         if len(msgspec.json.encode(shown)) > MOST_SHOWN:
             return (
-                f"Ignoring the hooks of {str(path)!r}: they have more than {MOST_SHOWN:,} characters, which no question "
-                "can show. Put their commands into files, and run those."
+                f"Ignoring the hooks of {str(path)!r}: they have more than {MOST_SHOWN:,} characters, which no "
+                "question can show. Put their commands into files, and run those."
             )
         trusted = ask(path, shown)
         decisions.set_trust(digest, trusted=trusted)
