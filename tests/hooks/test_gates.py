@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.config.settings import HookRow, HookTable
 from holdfast.hooks.definition import Hook, claude_hooks
+from holdfast.hooks.hook_set import hooks_of_table
+from holdfast.session.journal import entries as e
 from hook_rig import hook_rig
 from process_leaks import linux_only
 
@@ -72,3 +75,66 @@ async def test_a_hook_approves_no_line_that_its_condition_cannot_see_through(tmp
         await rig.bash("touch ran", "x=touch; $x hidden")
         assert rig.outcomes == ["ok", "denied"]
         assert not (rig.folder / "hidden").exists()
+
+
+RUNS: dict[str, dict[str, object]] = {
+    "condition": {"if": "Bash(("},
+    "condition about no tool": {"if": "Bsh(rm *)"},
+    "long time": {"timeout": 7200},
+    "no time": {"timeout": 0},
+}
+ASKS: dict[str, dict[str, object]] = {
+    "no command": {"command": ""},
+    "command of a wrong type": {"command": ["rm"]},
+    "condition of a wrong type": {"if": 5},
+    "time of a wrong type": {"timeout": "10"},
+    "long command": {"command": "x" * 30_000},
+}
+
+
+@pytest.mark.parametrize("how", RUNS)
+async def test_a_gate_with_what_cannot_be_read_runs_for_every_call(tmp_path: Path, how: str) -> None:
+    async with hook_rig(tmp_path, *bash({"command": DENY, **RUNS[how]})) as rig:
+        await rig.bash("touch ran")
+        assert [each.decision for each in rig.ended] == ["deny"]
+        assert rig.outcomes == ["denied"]
+
+
+@pytest.mark.parametrize("how", ASKS)
+async def test_a_gate_that_cannot_be_read_asks_about_every_call(tmp_path: Path, how: str) -> None:
+    hooks = bash({"command": DENY, **ASKS[how]}, {"command": "true"})
+    async with hook_rig(tmp_path, *hooks) as rig:  # without a user
+        await rig.bash("touch ran")
+        assert rig.outcomes == ["denied"]
+        assert any("cannot be read" in each.text for each in rig.entries if isinstance(each, e.CallEnded))
+        assert len(rig.ended) == 1
+
+
+@pytest.mark.parametrize("wrong", [5, {"matcher": "Bash", "hooks": 5}, {"matcher": 5, "hooks": []}, "text"])
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_a_wrong_group_drops_no_other(wrong: object, event: str) -> None:
+    good = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}
+    found = claude_hooks(json.dumps({"hooks": {event: [wrong, good]}}).encode(), source="settings.json")
+    assert [hook.command for hook in found.hooks if hook.command] == ["true"]
+    assert len(found.faults) == 1
+    asks = event == "PreToolUse" and wrong != {"matcher": 5, "hooks": []}
+    assert len(found.hooks) == 1 + asks
+
+
+def test_the_gates_of_the_config_are_read_in_the_same_way() -> None:
+    rows = (HookRow(command=""), HookRow(command="true", condition="Bash(("), HookRow(command="true", timeout=7200))
+    hooks, faults = hooks_of_table(HookTable(pre_tool_use=rows, notification=rows), source="config.toml")
+    assert [(hook.event, hook.command, hook.condition, hook.timeout) for hook in hooks] == [
+        ("PreToolUse", "", None, 600.0),
+        ("PreToolUse", "true", None, 600.0),
+        ("PreToolUse", "true", None, 3600.0),
+    ]
+    assert len(faults) == 6
+
+
+async def test_no_approval_counts_beside_a_hook_that_cannot_be_read(tmp_path: Path) -> None:
+    allow = json.dumps({"hookSpecificOutput": {"decision": {"behavior": "allow"}}})
+    entries: list[object] = [{"type": "command", "command": f"echo '{allow}'"}, {"type": "command"}]
+    async with hook_rig(tmp_path, *settings({"hooks": entries}, event="PermissionRequest"), mode="ask") as rig:
+        await rig.bash("touch ran")
+        assert rig.outcomes == ["denied"]

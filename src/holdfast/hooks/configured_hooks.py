@@ -36,7 +36,7 @@ from holdfast.agent.seam import (
 )
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, ToolFailed, UsageError
-from holdfast.hooks.answer import HookAnswer
+from holdfast.hooks.answer import HookAnswer, failed_answer
 from holdfast.hooks.definition import GATES, SESSION_END, Hook
 from holdfast.hooks.hook_runs import Ended, HookRuns
 from holdfast.hooks.tool_words import changed_arguments, claude_arguments, claude_name, tool_response
@@ -62,6 +62,7 @@ _MODES: Mapping[Mode, str] = {
     "plan": "plan",
     "yolo": "bypassPermissions",
 }
+_UNREADABLE = "cannot be read (/hooks and `holdfast doctor` say why)"
 _MARGIN = 10.0
 """Seconds that the end of a hook may take beyond its own time."""
 
@@ -162,7 +163,7 @@ class ConfiguredHooks:
         allowed = next(
             (each for each in answers if each[1].decision == "allow" and _is_seen_by(each[0], planned)), None
         )
-        if allowed is None:
+        if allowed is None or len(answers) < len(ended):
             return self._left_to_user(planned)
         self._question_answers[call.id] = Approved(_by([allowed]))
         changed = self._changed(planned, [allowed])
@@ -352,7 +353,9 @@ class ConfiguredHooks:
         """Run hooks, and return what they said; one that ends the turn stops it."""
         if not hooks:
             return ()
-        ended = await self._runs.run(hooks, self._payload(event, fields), call=call)
+        readable = [hook for hook in hooks if hook.command]
+        ended = await self._runs.run(readable, self._payload(event, fields), call=call) if readable else ()
+        ended += tuple((hook, failed_answer(_UNREADABLE)) for hook in hooks if not hook.command)
         turn = self._agent().turn
         reason = next((answer.reason for _, answer in ended if answer.ends), None)
         if ends and reason is not None and turn is not None:

@@ -121,5 +121,5 @@ def _shown(hook: Hook) -> _ShownHook:
         condition=None if hook.condition is None else hook.condition.text,
         timeout=hook.timeout,
         is_async=hook.is_async or None,
-        command=hook.line,
+        command=hook.line or "(cannot be read: it asks each time)",
     )
