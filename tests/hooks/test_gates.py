@@ -11,7 +11,7 @@ from holdfast.config.settings import HookRow, HookTable
 from holdfast.hooks.definition import Hook, claude_hooks
 from holdfast.hooks.hook_set import hooks_of_table
 from holdfast.session.journal import entries as e
-from hook_rig import hook_rig
+from hook_rig import hook, hook_rig, python
 from process_leaks import linux_only
 
 pytestmark = linux_only
@@ -138,3 +138,24 @@ async def test_no_approval_counts_beside_a_hook_that_cannot_be_read(tmp_path: Pa
     async with hook_rig(tmp_path, *settings({"hooks": entries}, event="PermissionRequest"), mode="ask") as rig:
         await rig.bash("touch ran")
         assert rig.outcomes == ["denied"]
+
+
+async def test_an_answer_is_about_the_arguments_that_the_hook_saw(tmp_path: Path) -> None:
+    """A hook approves `touch one` as `touch two`, of which another makes `touch three`: nobody approved that."""
+    approve = python(
+        'allowed = told["tool_input"]["command"] == "touch one"\n'
+        'decision = {"behavior": "allow", "updatedInput": {"command": "touch two"}} if allowed else None\n'
+        'print(json.dumps({"hookSpecificOutput": {"decision": decision}}))'
+    )
+    change = python(
+        'new = told["tool_input"]["command"].replace("two", "three")\n'
+        'print(json.dumps({"hookSpecificOutput": {"updatedInput": {"command": new}}}))'
+    )
+    hooks = (hook("PermissionRequest", approve), hook("PreToolUse", change))
+    async with hook_rig(tmp_path, *hooks, mode="ask") as rig:
+        await rig.bash("touch one")
+        assert rig.outcomes == ["denied"]
+        assert list(rig.folder.iterdir()) == []
+    async with hook_rig(tmp_path, hooks[0], mode="ask") as rig:
+        await rig.bash("touch one")
+        assert [each.name for each in rig.folder.iterdir()] == ["two"]

@@ -91,7 +91,7 @@ class ConfiguredHooks:
         self._began = False
         self._compacted: e.Compacted | None = None
         self._judged: dict[str, tuple[str, CallJudgement]] = {}  # by call: its arguments, and what was said of them
-        self._question_answers: dict[str, CallJudgement] = {}  # by call, what a `PermissionRequest` hook said
+        self._question_answers: dict[str, tuple[str, CallJudgement]] = {}  # likewise, by `PermissionRequest` hooks
         self._contexts: dict[str, str] = {}  # by call, what `PreToolUse` hooks add behind its result
         self._planned: dict[str, PlannedCall] = {}  # calls that may start
 
@@ -122,7 +122,7 @@ class ConfiguredHooks:
         if known is not None and known[0] == call.arguments:
             return known[1]
         if planned.plan.is_for_the_user and call.id not in self._question_answers:
-            self._question_answers[call.id] = Allow()
+            self._question_answers[call.id] = call.arguments, Allow()
             self._notify(f"holdfast asks you about {planned.plan.title}", "elicitation_dialog")
         hooks = self._of("PreToolUse", planned)
         return self._judge(planned, hooks) if hooks else Allow()
@@ -146,8 +146,8 @@ class ConfiguredHooks:
     def before_question(self, planned: PlannedCall) -> CallJudgement | Awaitable[CallJudgement]:
         """Return what `PermissionRequest` hooks say about a call that the user is about to be asked about."""
         known = self._question_answers.get(planned.call.id)
-        if known is not None:
-            return known
+        if known is not None and known[0] == planned.call.arguments:
+            return known[1]
         hooks = self._of("PermissionRequest", planned)
         if hooks:
             return self._answer(planned, hooks)
@@ -165,12 +165,12 @@ class ConfiguredHooks:
         )
         if allowed is None or len(answers) < len(ended):
             return self._left_to_user(planned)
-        self._question_answers[call.id] = Approved(_by([allowed]))
-        changed = self._changed(planned, [allowed])
-        return OtherArguments(changed, changed_by=_by([allowed])) if changed else self._question_answers[call.id]
+        changed, approved = self._changed(planned, [allowed]), Approved(_by([allowed]))
+        self._question_answers[call.id] = changed or call.arguments, approved
+        return OtherArguments(changed, changed_by=_by([allowed])) if changed else approved
 
     def _left_to_user(self, planned: PlannedCall) -> Allow:
-        self._question_answers[planned.call.id] = Allow()
+        self._question_answers[planned.call.id] = planned.call.arguments, Allow()
         self._notify(f"holdfast needs your permission for {planned.plan.title}", "permission_prompt")
         return Allow()
 
