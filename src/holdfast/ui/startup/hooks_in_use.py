@@ -22,7 +22,7 @@ READ_CLAUDE = "To use them, answer the question that a terminal asks, or set rea
 
 
 MOST_SHOWN = 16_000
-"""Characters of all hooks of a file that a question shows: it cuts none, and more than that nobody reads."""
+"""Characters of all hooks of a file that a question shows: it cuts none, and no user reads more than that."""
 
 
 class _ShownHook(msgspec.Struct, frozen=True, kw_only=True, rename={"condition": "if", "is_async": "async"}):
