@@ -141,7 +141,7 @@ async def test_no_approval_counts_beside_a_hook_that_cannot_be_read(tmp_path: Pa
 
 
 async def test_an_answer_is_about_the_arguments_that_the_hook_saw(tmp_path: Path) -> None:
-    """A hook approves `touch one` as `touch two`, of which another makes `touch three`: nobody approved that."""
+    """A hook approves `touch one` as `touch two`, of which another makes `touch three`: that needs a question."""
     approve = python(
         'allowed = told["tool_input"]["command"] == "touch one"\n'
         'decision = {"behavior": "allow", "updatedInput": {"command": "touch two"}} if allowed else None\n'

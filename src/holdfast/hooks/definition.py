@@ -269,18 +269,21 @@ def new_hook(  # noqa: PLR0913 - what a hook is made of
     if timeout is not None and not 0 < timeout <= LONGEST_HOOK_TIME:
         what = f"its `timeout` is {timeout!r} (expected up to {LONGEST_HOOK_TIME:g} seconds)"
         timeout = LONGEST_HOOK_TIME if timeout > 0 else TIMEOUTS.get(event, DEFAULT_TIMEOUT)
-        faults.append(_gate_fault(event, source, what, f"it has {timeout:g} seconds. Correct it."))
+        faults.append(_gate_fault(event, source, what, f"it has {timeout:g} seconds", "Correct it."))
     rule = None
     if condition:
         try:
             rule = permission_rule(condition, "ask", source=source)
-            why = unmatched(rule, frozenset({rule.tool}))
+            why = (
+                unmatched(rule, frozenset({rule.tool}))
+                and "Only Bash, Read, Edit, Write and WebFetch take a specifier."
+            )
         except ConfigInvalid as error:
-            why = str(error).rstrip(".")
+            why = str(error)
         if why:
             rule = None
-            what = f"its `if` {condition[:100]!r} cannot be read, {why}"
-            faults.append(_gate_fault(event, source, what, "it runs for every call. Correct it."))
+            what = f"its `if` {condition[:100]!r} cannot be read"
+            faults.append(_gate_fault(event, source, what, "it runs for every call", why))
     return Hook(
         event=event,
         command=command,
@@ -294,8 +297,8 @@ def new_hook(  # noqa: PLR0913 - what a hook is made of
     )
 
 
-def _gate_fault(event: str, source: str, what: str, then: str) -> str:
+def _gate_fault(event: str, source: str, what: str, then: str, todo: str) -> str:
     """Return a sentence about a hook that decides. Raise `ConfigInvalid` for another: it is not used."""
     if event not in GATES:
-        raise ConfigInvalid(f"Hook of {event} in {source!r} is not used: {what}. Correct it.")
-    return f"Hook of {event} in {source!r}: {what}; {then}"
+        raise ConfigInvalid(f"Hook of {event} in {source!r} is not used: {what}. {todo}")
+    return f"Hook of {event} in {source!r}: {what}; {then}. {todo}"
