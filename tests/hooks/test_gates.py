@@ -159,3 +159,14 @@ async def test_an_answer_is_about_the_arguments_that_the_hook_saw(tmp_path: Path
     async with hook_rig(tmp_path, hooks[0], mode="ask") as rig:
         await rig.bash("touch one")
         assert [each.name for each in rig.folder.iterdir()] == ["two"]
+
+
+@pytest.mark.parametrize("allows", [True, False])
+async def test_no_hook_approves_what_another_makes_of_a_call(tmp_path: Path, allows: bool) -> None:  # noqa: FBT001
+    approve = {"hookSpecificOutput": {"permissionDecision": "allow"}}
+    change: dict[str, object] = {"updatedInput": {"command": "touch two"}}
+    change |= {"permissionDecision": "allow"} if allows else {}
+    commands = [f"echo '{json.dumps(each)}'" for each in (approve, {"hookSpecificOutput": change})]
+    async with hook_rig(tmp_path, *(hook("PreToolUse", each) for each in commands), mode="ask") as rig:
+        await rig.bash("touch one")
+        assert rig.outcomes == ["ok" if allows else "denied"]

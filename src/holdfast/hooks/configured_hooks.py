@@ -134,6 +134,9 @@ class ConfiguredHooks:
             self._contexts[call.id] = context
         judgement = _judgement(planned, ended)
         changed = "" if isinstance(judgement, Deny) else self._changed(planned, ended)
+        changing = [answer for _, answer in ended if answer.updated is not None and not answer.failed]
+        if changed and isinstance(judgement, Approved) and changing[-1].decision != "allow":
+            judgement = Allow()  # the hook that allows saw other arguments
         self._judged[call.id] = changed or call.arguments, judgement
         if changed:
             return OtherArguments(changed, changed_by=_by([each for each in ended if each[1].updated is not None]))
