@@ -162,7 +162,7 @@ async def test_an_answer_is_about_the_arguments_that_the_hook_saw(tmp_path: Path
 
 
 @pytest.mark.parametrize("allows", [True, False])
-async def test_no_hook_approves_what_another_makes_of_a_call(tmp_path: Path, allows: bool) -> None:  # noqa: FBT001
+async def test_no_hook_approves_what_another_makes_of_a_call(tmp_path: Path, allows: bool) -> None:  # noqa: FBT001 - a parameter of the test
     approve = {"hookSpecificOutput": {"permissionDecision": "allow"}}
     change: dict[str, object] = {"updatedInput": {"command": "touch two"}}
     change |= {"permissionDecision": "allow"} if allows else {}
