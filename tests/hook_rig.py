@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from agent_harness import opened
 from holdfast.agent.agent import Agent
@@ -54,7 +55,9 @@ class HookRig:
         self.session.mkdir(exist_ok=True, parents=True)
         self.store = store or MemoryStore()
         if self.store.length == 0:
-            self.store.append([opened("hooked")], expected=0)
+            # A supervisor ends what carries the name of its session: no test may have the name of the one before.
+            name = f"hooked-{uuid4().hex[:8]}" if store is None else "hooked"
+            self.store.append([opened(name)], expected=0)
         self.model = ScriptedModel()
         self.events: list[Event] = []
         toolbox = LocalToolbox(self.folder, self.session)

@@ -32,7 +32,7 @@ settings = st.fixed_dictionaries(
 @given(st.one_of(json_values, settings))
 def test_any_json_gives_hooks_and_faults(found: object) -> None:
     hooks = claude_hooks(msgspec.json.encode(found), source="settings.json")
-    known = sum(hook.event in EVENTS and bool(hook.command.strip()) for hook in hooks.hooks)
+    known = sum(hook.event in EVENTS and bool(hook.command.strip() or hook.fault) for hook in hooks.hooks)
     assert known == len(hooks.hooks)
     assert sum("settings.json" in fault for fault in hooks.faults) == len(hooks.faults)
 
@@ -89,9 +89,10 @@ def test_a_file_names_what_is_not_used_and_why() -> None:
         }
     )
     found = claude_hooks(text.encode(), source="s.json")
-    first, second = found.hooks
+    first, second, third = found.hooks
     assert (first.timeout, first.is_async, first.condition is not None) == (5.0, True, True)
     assert second.line == "exec prog 'a b' c"
+    assert (third.command, third.timeout) == ("x", 600.0)  # a gate is used, with the time of others
     assert len(found.faults) == 5
     assert any("'prompt'" in fault for fault in found.faults)
     assert any("no subagents yet" in fault for fault in found.faults)

@@ -36,8 +36,8 @@ from holdfast.agent.seam import (
 )
 from holdfast.agent.stop_cause import StopCause
 from holdfast.errors import HoldfastError, ToolFailed, UsageError
-from holdfast.hooks.answer import HookAnswer
-from holdfast.hooks.definition import SESSION_END, Hook
+from holdfast.hooks.answer import HookAnswer, failed_answer
+from holdfast.hooks.definition import GATES, SESSION_END, Hook
 from holdfast.hooks.hook_runs import Ended, HookRuns
 from holdfast.hooks.tool_words import changed_arguments, claude_arguments, claude_name, tool_response
 from holdfast.hooks.transcript import HookTranscript
@@ -45,6 +45,7 @@ from holdfast.session.conversation.conversation import Conversation
 from holdfast.session.journal import entries as e
 from holdfast.session.journal.store import StoredEntry
 from holdfast.tool_calls import Mode
+from holdfast.tools.approval.command_words import harmless
 from holdfast.tools.approval.decision import Allow, Ask, Deny
 from holdfast.tools.permission_rules.rule_set import RuleSet
 from holdfast.tools.toolbox import LocalToolbox
@@ -61,6 +62,7 @@ _MODES: Mapping[Mode, str] = {
     "plan": "plan",
     "yolo": "bypassPermissions",
 }
+_UNREADABLE = "cannot be read (/hooks and `holdfast doctor` say why)"
 _MARGIN = 10.0
 """Seconds that the end of a hook may take beyond its own time."""
 
@@ -77,7 +79,7 @@ class ConfiguredHooks:
         agent: Callable[[], Agent],
         asks_user: bool,
     ) -> None:
-        self._hooks = tuple({(*hook.identity, hook.matcher): hook for hook in hooks}.values())
+        self._hooks = tuple(hooks)
         self.root: Path = toolbox.root
         """The folder in which hooks run."""
         self._agent = agent
@@ -89,7 +91,7 @@ class ConfiguredHooks:
         self._began = False
         self._compacted: e.Compacted | None = None
         self._judged: dict[str, tuple[str, CallJudgement]] = {}  # by call: its arguments, and what was said of them
-        self._question_answers: dict[str, CallJudgement] = {}  # by call, what a `PermissionRequest` hook said
+        self._question_answers: dict[str, tuple[str, CallJudgement]] = {}  # likewise, by `PermissionRequest` hooks
         self._contexts: dict[str, str] = {}  # by call, what `PreToolUse` hooks add behind its result
         self._planned: dict[str, PlannedCall] = {}  # calls that may start
 
@@ -120,7 +122,7 @@ class ConfiguredHooks:
         if known is not None and known[0] == call.arguments:
             return known[1]
         if planned.plan.is_for_the_user and call.id not in self._question_answers:
-            self._question_answers[call.id] = Allow()
+            self._question_answers[call.id] = call.arguments, Allow()
             self._notify(f"holdfast asks you about {planned.plan.title}", "elicitation_dialog")
         hooks = self._of("PreToolUse", planned)
         return self._judge(planned, hooks) if hooks else Allow()
@@ -132,6 +134,9 @@ class ConfiguredHooks:
             self._contexts[call.id] = context
         judgement = _judgement(planned, ended)
         changed = "" if isinstance(judgement, Deny) else self._changed(planned, ended)
+        changing = [answer for _, answer in ended if answer.updated is not None and not answer.failed]
+        if changed and isinstance(judgement, Approved) and changing[-1].decision != "allow":
+            judgement = Allow()  # the hook that allows saw other arguments
         self._judged[call.id] = changed or call.arguments, judgement
         if changed:
             return OtherArguments(changed, changed_by=_by([each for each in ended if each[1].updated is not None]))
@@ -144,8 +149,8 @@ class ConfiguredHooks:
     def before_question(self, planned: PlannedCall) -> CallJudgement | Awaitable[CallJudgement]:
         """Return what `PermissionRequest` hooks say about a call that the user is about to be asked about."""
         known = self._question_answers.get(planned.call.id)
-        if known is not None:
-            return known
+        if known is not None and known[0] == planned.call.arguments:
+            return known[1]
         hooks = self._of("PermissionRequest", planned)
         if hooks:
             return self._answer(planned, hooks)
@@ -158,15 +163,17 @@ class ConfiguredHooks:
         refused = next((each for each in answers if each[1].decision == "deny"), None)
         if refused is not None:
             return Deny(_denied(planned, *refused))
-        allowed = next((each for each in answers if each[1].decision == "allow"), None)
-        if allowed is None:
+        allowed = next(
+            (each for each in answers if each[1].decision == "allow" and _is_seen_by(each[0], planned)), None
+        )
+        if allowed is None or len(answers) < len(ended):
             return self._left_to_user(planned)
-        self._question_answers[call.id] = Approved(_by([allowed]))
-        changed = self._changed(planned, [allowed])
-        return OtherArguments(changed, changed_by=_by([allowed])) if changed else self._question_answers[call.id]
+        changed, approved = self._changed(planned, [allowed]), Approved(_by([allowed]))
+        self._question_answers[call.id] = changed or call.arguments, approved
+        return OtherArguments(changed, changed_by=_by([allowed])) if changed else approved
 
     def _left_to_user(self, planned: PlannedCall) -> Allow:
-        self._question_answers[planned.call.id] = Allow()
+        self._question_answers[planned.call.id] = planned.call.arguments, Allow()
         self._notify(f"holdfast needs your permission for {planned.plan.title}", "permission_prompt")
         return Allow()
 
@@ -325,14 +332,16 @@ class ConfiguredHooks:
         found = [hook for hook in self._hooks if hook.event == event and hook.matches(*names)]
         if isinstance(subject, PlannedCall):
             found = [hook for hook in found if self._fits(hook, subject)]
-        return tuple({hook.line: hook for hook in reversed(found)}.values())[::-1]
+        return _each_line_once(found)
 
     def _fits(self, hook: Hook, planned: PlannedCall) -> bool:
-        """Return whether the call is one that the hook's condition is about."""
+        """Return whether the call is one that the hook's condition is about; a gate's is, unless it surely is not."""
         if hook.condition is None:
             return True
         rules = RuleSet(rules=(hook.condition,), root=str(self.root))
-        return rules.against("ask", planned.plan, planned.plan.line, tool=planned.tool) is not None
+        if rules.against("ask", planned.plan, planned.plan.line, tool=planned.tool) is not None:
+            return True
+        return hook.event in GATES and not _is_seen_by(hook, planned)
 
     def _call_fields(self, planned: PlannedCall) -> dict[str, object]:
         return {
@@ -347,7 +356,9 @@ class ConfiguredHooks:
         """Run hooks, and return what they said; one that ends the turn stops it."""
         if not hooks:
             return ()
-        ended = await self._runs.run(hooks, self._payload(event, fields), call=call)
+        readable = [hook for hook in hooks if hook.command]
+        ended = await self._runs.run(readable, self._payload(event, fields), call=call) if readable else ()
+        ended += tuple((hook, failed_answer(_UNREADABLE)) for hook in hooks if not hook.command)
         turn = self._agent().turn
         reason = next((answer.reason for _, answer in ended if answer.ends), None)
         if ends and reason is not None and turn is not None:
@@ -381,6 +392,27 @@ class ConfiguredHooks:
         return msgspec.json.encode({**known, **fields})
 
 
+def _is_seen_by(hook: Hook, planned: PlannedCall) -> bool:
+    """Return whether all that a call does can be compared with the hook's condition."""
+    line = planned.plan.line
+    if hook.condition is None or hook.condition.subject == "tool":
+        return True
+    if line is None:
+        return planned.tool != "bash"
+    return not line.unclear and all(part.words and (not part.fed or harmless(part.words, ())) for part in line.parts)
+
+
+def _each_line_once(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
+    """Return the hooks, each line once and as its most careful one has it: waited for if one is, with the most time."""
+    found: dict[str, Hook] = {}
+    for hook in hooks:
+        known = found.get(hook.line, hook)
+        found[hook.line] = msgspec.structs.replace(
+            known, timeout=max(known.timeout, hook.timeout), is_async=known.is_async and hook.is_async
+        )
+    return tuple(found.values())
+
+
 def blocks_in_a_row(entries: Iterable[StoredEntry]) -> int:
     """Return how often hooks have kept the turn going since the user's last word in it."""
     blocks = 0
@@ -408,7 +440,7 @@ def _judgement(planned: PlannedCall, ended: Sequence[Ended]) -> CallJudgement:
         if answer.decision == "ask":
             why = f": {answer.reason}" if answer.reason else "."
             return Ask(f"{needs_approval}: {_by([(hook, answer)])} wants the user to decide{why}")
-    approving = [each for each in ended if each[1].decision == "allow"]
+    approving = [each for each in ended if each[1].decision == "allow" and _is_seen_by(each[0], planned)]
     return Approved(_by(approving)) if approving else Allow()
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.config.settings import HookTable
 from holdfast.errors import ConfigInvalid
-from holdfast.hooks.definition import EVENTS, Hook, new_hook
+from holdfast.hooks.definition import EVENTS, Hook, new_hook, not_used
 
 
 class HookSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,20 +38,21 @@ def hooks_of_table(table: HookTable, *, source: str) -> tuple[tuple[Hook, ...], 
     for event, rows in table.rows.items():
         for row in rows:
             try:
-                hooks.append(
-                    new_hook(
-                        event,
-                        row.command,
-                        source=source,
-                        matcher=row.matcher,
-                        arguments=row.args,
-                        timeout=row.timeout,
-                        is_async=row.background,
-                        condition=row.condition,
-                    )
+                found = new_hook(
+                    event,
+                    row.command,
+                    source=source,
+                    matcher=row.matcher,
+                    arguments=row.args,
+                    timeout=row.timeout,
+                    is_async=row.background,
+                    condition=row.condition,
                 )
             except ConfigInvalid as error:
-                faults.append(str(error))
+                found = not_used(event, str(error), source=source, matcher=row.matcher)
+            if isinstance(found, Hook):
+                hooks.append(found)
+            faults += filter(None, (found.fault if isinstance(found, Hook) else found,))
     return tuple(hooks), tuple(faults)
 
 

@@ -21,10 +21,25 @@ from holdfast.ui.startup.project_trust import TRUST_IT, AskTrust, hook_decisions
 READ_CLAUDE = "To use them, answer the question that a terminal asks, or set read_claude = true in [hooks]."
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    """The hooks as shown when the user is asked to trust them."""
+MOST_SHOWN = 16_000
+"""Characters of all hooks of a file that a question shows: it cuts none, and no user reads more than that."""
 
-    hooks: tuple[str, ...]
+
+class _ShownHook(msgspec.Struct, frozen=True, kw_only=True, rename={"condition": "if", "is_async": "async"}):
+    """All that a hook has, as shown when the user is asked to trust it. What is None is not shown."""
+
+    event: str
+    matcher: str | None
+    condition: str | None
+    timeout: float
+    is_async: bool | None
+    command: str
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """The hooks by their number in the file."""
+
+    hooks: dict[str, _ShownHook]
 
 
 def hooks_in_use(
@@ -86,9 +101,25 @@ def _untrusted(
     decisions, digest = hook_decisions(environ, path), hooks_digest(found.hooks)
     trusted = decisions.trusts(digest)
     if trusted is None and ask is not None and not decisions.unread:
-        shown = tuple(f"{hook.name}: {hook.shown}" for hook in found.hooks)
-        trusted = ask(path, _Shown(hooks=shown))
+        shown = _Shown({str(number): _shown(hook) for number, hook in enumerate(found.hooks, 1)})
+        if len(msgspec.json.encode(shown)) > MOST_SHOWN:
+            return (
+                f"Ignoring the hooks of {str(path)!r}: they have more than {MOST_SHOWN:,} characters, which no "
+                "question can show. Put their commands into files, and run those."
+            )
+        trusted = ask(path, shown)
         decisions.set_trust(digest, trusted=trusted)
     if trusted:
         return ""
     return f"Ignoring the untrusted hooks of {str(path)!r}. {READ_CLAUDE if is_user else TRUST_IT}"
+
+
+def _shown(hook: Hook) -> _ShownHook:
+    return _ShownHook(
+        event=hook.event,
+        matcher=hook.matcher or None,
+        condition=None if hook.condition is None else hook.condition.text,
+        timeout=hook.timeout,
+        is_async=hook.is_async or None,
+        command=hook.line or "(cannot be read: it asks each time)",
+    )
