@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.tools.test_runs.run_of_line import found_tests
+from holdfast.tools.test_runs.run_of_line import found_tests, unknown_exit_note
 from holdfast.tools.test_runs.runner_table import RUNNER_TABLE
 
 BELIEVED = (
@@ -131,3 +131,8 @@ def test_a_program_that_is_named_by_its_path_is_said() -> None:
 def test_a_runner_that_prints_how_many_ran_is_counted() -> None:
     uncounted = {row.name for row in RUNNER_TABLE.runners if not row.counted}
     assert uncounted == {row.name for row in RUNNER_TABLE.runners if row.opaque}
+
+
+def test_a_model_reads_no_doubt_about_the_workspaces_own_program() -> None:
+    assert unknown_exit_note("/w/.venv/bin/pytest -q", 0, root="/w") == ""
+    assert "another program" in unknown_exit_note("/x/.venv/bin/pytest -q", 0, root="/w")

@@ -103,14 +103,14 @@ def found_tests(
     )
 
 
-def unknown_exit_note(command: str, exit_code: int | None) -> str:
+def unknown_exit_note(command: str, exit_code: int | None, *, root: str = UNKNOWN_WORKSPACE) -> str:
     """Return the sentence that tells a model that a line's exit code is not that of its tests, "" if it is."""
-    found = found_tests(command)
+    found = found_tests(command, root=root)
     if found is None or found.knows(exit_code) or exit_code is None:
         return ""
     return (
         f"\n[Whether the tests passed is not known: between the exit code of {found.runner} and this one stands "
-        f"{found.hidden}. Run the tests as the last command, without a pipe, to know it.]"
+        f"{found.hidden}. Run the tests in a plain line, such as `pytest -q`, without a pipe, to know it.]"
     )
 
 
