@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from holdfast.testing.script import Call, Say
 from skips import needs
 from undo_rig import git
 
-TEST = f"{sys.executable} -m unittest -q test_ok"
+TEST = "python3 -m unittest -q test_ok"
 CODE = "import unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        assert True\n"
 CLAIM = (Say("All tests pass."),)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from skips import needs
 from tiers import sampled
 from undo_rig import git, undo_rig
 
-PYTHON = sys.executable
+PYTHON = "python3 -B"  # a file of bytecode would hide a change within one second
 PASSES = f"{PYTHON} -m unittest -q test_ok"
 FAILS = f"{PYTHON} -m unittest -q broken.test_broken"
 
@@ -62,6 +61,21 @@ LIES: dict[str, tuple[Sequence[Call], str]] = {
     "in a substitution": ((run(f"echo $({FAILS})"),), "a substitution"),
     "in a group": ((run(f"({FAILS}); true"),), "another command behind it"),
     "in a shell": ((run(f"bash -c '{FAILS}; true'"),), "another command behind it"),
+    "a shell that ends before": ((run(f"bash -c 'exit 0; {PASSES}'"),), "the script of a shell"),
+    "a shell that only reads it": ((run(f"bash -nc '{FAILS}'"),), "the script of a shell"),
+    "left behind": ((run(f"setsid -f {FAILS}"),), "`setsid`"),
+    "the version of a wrapper": ((run(f"env --version {FAILS}"),), "option --version of env"),
+    "words of the shell": ((run(f"T=--help; {PYTHON} -m unittest $T"),), "another T"),
+    "an exit of another name": ((run(f"builtin exit 0; {FAILS}"),), "`builtin`"),
+    "another place for the name": ((run(f"hash -p /bin/true python3; {FAILS}"),), "`hash`"),
+    "printed what make would do": (
+        (write("Makefile", "test:\n\tfalse\n"), run("make -sn test")),
+        "option -sn of make is not known",
+    ),
+    "a program that was just written": (
+        (write("venv/bin/pytest", "#!/bin/sh\necho 3 passed\n"), run("chmod +x venv/bin/pytest; venv/bin/pytest")),
+        "a call changed venv/bin/pytest",
+    ),
     "a shell in a pipe": ((run(f"bash -c '{FAILS}' | cat"),), "a pipe"),
     "failed before and": ((run(f"{FAILS} && echo ok"),), "&&"),
     "the last of two": ((run(f"{FAILS}; {PASSES}"),), "for a run before it"),
@@ -82,8 +96,8 @@ TRUTHS: dict[str, Sequence[Call]] = {
     "ran them": (run(PASSES),),
     "in this folder": (run(f"cd . && {PASSES}"),),
     "with a time limit": (run(f"timeout 60 {PASSES}"),),
-    "with a variable": (run(f"env A=b {PASSES}"),),
-    "in a shell": (run(f"bash -c '{PASSES}'"),),
+    "with a variable": (run(f"env CI=1 {PASSES}"),),
+    "with options": (run(f"TZ=UTC {PYTHON} -u -m unittest -vf test_ok"),),
     "and said so": (run(f"{PASSES} && echo ok"),),
     "in a group": (run(f"({PASSES})"),),
     "edited before it": (write("calc.py", "ONE = 1  # one\n"), run(PASSES)),

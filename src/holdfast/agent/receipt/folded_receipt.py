@@ -50,6 +50,7 @@ class _Facts:
         self.root = root
         self.requests = RequestLog()
         self.tasks: dict[str, None] = {}
+        self.written: set[str] = set()
         begun = not turn
         for entry in entries:
             match entry:
@@ -64,6 +65,8 @@ class _Facts:
                     self.tasks[task] = None
                 case TaskEnded(id=task):
                     self.tasks.pop(task, None)
+                case e.FilesMoved():
+                    self.written |= {*(each.path for each in entry.changes), *entry.uncovered}
                 case _:
                     pass
             self.requests.take(entry, counts=begun)
@@ -145,8 +148,9 @@ class _Facts:
         )
         if run is None:
             return None
-        known = run.knows(ended.exit)
-        why = "" if known else run.hidden or _why_unknown(ended)
+        written = next((path for path in run.programs if path in self.written), "")
+        known = run.knows(ended.exit) and not written
+        why = "" if known else f"a call changed {written}" if written else run.hidden or _why_unknown(ended)
         ran = count_of_tests(run.row, ended.exit, ended.text) if known else None
         return RunFacts(
             runner=run.runner,

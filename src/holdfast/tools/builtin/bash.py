@@ -110,7 +110,8 @@ class BashTool:
                 return output
             from holdfast.tools.test_runs.run_of_line import unknown_exit_note
 
-            return msgspec.structs.replace(output, text=output.text + unknown_exit_note(args.command, output.exit))
+            note = unknown_exit_note(args.command, output.exit, root=str(self._workspace.root))
+            return msgspec.structs.replace(output, text=output.text + note)
 
         def release() -> None:
             if output_path is not None:

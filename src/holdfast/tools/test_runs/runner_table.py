@@ -19,7 +19,8 @@ class WrapperRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `values` are options with a value, `unsafe` those behind which it is not clear what runs where. `positional` words
     stand before the program. With `assigns`, `A=b` may stand there, with `module`, `-m NAME` names the program. `only`
-    is a pattern for the program, if it runs no other.
+    is a pattern for the program, if it runs no other. `known` are all options with which its exit code is the
+    program's; None if it never is.
     """
 
     words: str
@@ -29,6 +30,7 @@ class WrapperRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     assigns: bool = False
     module: bool = False
     only: str = ""
+    known: str | None = None
 
 
 class RunnerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +40,8 @@ class RunnerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     them is for any of these. `module` is whether it is called by `python -m` alone. `values` are options with a value,
     `needs` one that it must have, `skips` words with which no test runs, `hides` those with which failures are ignored.
     `none_codes` are exit codes, and `none_lines` patterns for lines, of a run without a test. `counts` are patterns for
-    lines that say how many ran; an empty group counts as one.
+    lines that say how many ran; an empty group counts as one. `known` are all options with which the exit code says
+    that tests passed, `known_behind` those behind `--`, and `operands` is a pattern for each other word.
     """
 
     name: str
@@ -46,6 +49,9 @@ class RunnerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     values: str = ""
     needs: str = ""
     skips: str = ""
+    known: str = ""
+    known_behind: str = ""
+    operands: str = "(?s:.+)"
     hides: str = ""
     none_codes: tuple[int, ...] = ()
     none_lines: tuple[str, ...] = ()
