@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -21,9 +21,8 @@ from holdfast.skills.command_places import Filling, fill_command
 MOST_BODY_COMMANDS = 20
 """Commands of one body."""
 
-_COMMAND = re.compile(
-    r"^```![ \t]*\n(?P<block>.*?)\n```[ \t]*$|(?:(?<=\s)|^)!`(?P<inline>[^`\n]+)`", re.MULTILINE | re.DOTALL
-)
+_OPENING = re.compile(r"^```![ \t]*\n|(?:(?<=\s)|^)!`(?P<inline>[^`\n]+)`", re.MULTILINE)
+_CLOSING = re.compile(r"^```[ \t]*$", re.MULTILINE)
 _PLACE = re.compile(
     r"(?P<literal>\\)?\$(?:ARGUMENTS\[(?P<index>\d{1,3})\]|(?P<all>ARGUMENTS)(?!\w)|(?P<number>\d{1,2})(?!\w)"
     r"|\{(?P<braced>[A-Z_]{1,40})\}|(?P<name>[A-Za-z_]\w{0,63}))"
@@ -60,7 +59,32 @@ class Template(msgspec.Struct, frozen=True):
 
 def body_commands(body: str) -> tuple[str, ...]:
     """Return the commands of a body, as they are written."""
-    return tuple((found["block"] or found["inline"] or "").strip() for found in _COMMAND.finditer(body))
+    return tuple(each.text for each in _written(body))
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """A command of a body as it is written, and where it stands."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _written(body: str) -> Iterator[_Written]:
+    """Yield the commands of a body. A block without an end is none, and the body is read once."""
+    closings = _CLOSING.finditer(body)
+    closing = next(closings, None)
+    at = 0
+    while (found := _OPENING.search(body, at)) is not None:
+        at = found.end()
+        if found["inline"] is not None:
+            yield _Written(found.start(), at, found["inline"].strip())
+            continue
+        while closing is not None and closing.start() <= found.end():
+            closing = next(closings, None)
+        if closing is not None:
+            at = closing.end()
+            yield _Written(found.start(), at, body[found.end() : closing.start()].strip())
 
 
 def filled(body: str, arguments: str, *, names: Sequence[str], variables: Mapping[str, str]) -> Template:
@@ -96,11 +120,10 @@ def filled(body: str, arguments: str, *, names: Sequence[str], variables: Mappin
 
     pieces: list[str | CommandPiece] = []
     end = 0
-    for command in _COMMAND.finditer(body):
-        pieces.append(_PLACE.sub(text, body[end : command.start()]))
-        written = (command["block"] or command["inline"] or "").strip()
-        pieces.append(CommandPiece(fill_command(written, _PLACE, value)))
-        end = command.end()
+    for command in _written(body):
+        pieces.append(_PLACE.sub(text, body[end : command.start]))
+        pieces.append(CommandPiece(fill_command(command.text, _PLACE, value)))
+        end = command.end
     pieces.append(_PLACE.sub(text, body[end:]))
     return Template(tuple(pieces), "" if used else arguments.strip())
 
