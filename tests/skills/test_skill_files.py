@@ -210,6 +210,10 @@ def test_depth_and_number_are_bounded(work: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(skill_files, "MOST_SKILL_FILES", 1)
     put(skills / "a/SKILL.md")
     assert why_not(work)["SKILL.md"] == "there are 1 already"
+    assert set(found(work).by_name) == {"a"}
+    put(skills / "0/SKILL.md", "")
+    assert not found(work).by_name, "a faulty one counts too"
+    assert [each.path.parent.name for each in found(work).skipped] == ["0", "a"]
 
 
 def test_odd_ones_are_used_and_their_oddness_is_said(work: Path) -> None:

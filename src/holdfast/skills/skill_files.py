@@ -36,7 +36,7 @@ DEEPEST = 6
 MOST_FOLDER_NAMES = 5_000
 """Names in one folder that are looked at."""
 MOST_SKILL_FILES = 1_000
-"""Skills and commands that are listed."""
+"""Skills and commands that are read to be listed, faulty ones too."""
 BEGINNING = 65_536
 """Bytes read of a file to list it."""
 LONGEST_SKILL_DESCRIPTION = 1_536
@@ -213,6 +213,7 @@ def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
     walk = _Walk()
     by_name: dict[str, SkillFile] = {}
     shadowed: list[tuple[SkillFile, SkillFile]] = []
+    looked_at = 0
     kinds: tuple[tuple[Literal["skills", "commands"], BroughtKind], ...] = (
         ("skills", "skill"),
         ("commands", "command"),
@@ -220,6 +221,10 @@ def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
     for folders, kind in kinds:
         for base in brought_folders(folders, root, environ):
             for path in walk.files(base, kind):
+                if looked_at == MOST_SKILL_FILES:
+                    walk.skipped.append(Skipped(path, f"there are {MOST_SKILL_FILES:,} already"))
+                    return SkillListing(by_name, tuple(shadowed), tuple(walk.skipped))
+                looked_at += 1
                 try:
                     file = read_file(path, kind, base.within)
                 except (OSError, ValueError) as error:
@@ -227,10 +232,8 @@ def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
                     continue
                 if (winner := by_name.get(file.name)) is not None:
                     shadowed.append((file, winner))
-                elif len(by_name) < MOST_SKILL_FILES:
-                    by_name[file.name] = file
                 else:
-                    walk.skipped.append(Skipped(path, f"there are {MOST_SKILL_FILES:,} already"))
+                    by_name[file.name] = file
     return SkillListing(by_name, tuple(shadowed), tuple(walk.skipped))
 
 
