@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-Place = Literal["bare", "quoted", "unsure"]
+PlaceQuoting = Literal["bare", "quoted", "unsure"]
 """Where a value stands: outside quotes, inside of one pair of them, or where nothing is certain."""
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
@@ -60,7 +60,7 @@ def fill_command(command: str, places: re.Pattern[str], filling: Callable[[re.Ma
             filled = filling(found)
             if isinstance(filled, Filling):
                 before = command[at - 1 : at]
-                place: Place = "quoted" if quote else "bare"
+                place: PlaceQuoting = "quoted" if quote else "bare"
                 if unsure or before == "$" or (before and not quote and not _BEFORE_BARE.fullmatch(before)):
                     place = "unsure"
                 pieces.append(_filled(filled, place, after_dollar=before == "$", command=command, name=found[0]))
@@ -84,7 +84,7 @@ def fill_command(command: str, places: re.Pattern[str], filling: Callable[[re.Ma
     return "".join(pieces)
 
 
-def _filled(filling: Filling, place: Place, *, after_dollar: bool, command: str, name: str) -> str:
+def _filled(filling: Filling, place: PlaceQuoting, *, after_dollar: bool, command: str, name: str) -> str:
     if place == "bare":
         return shlex.quote(filling.value) if filling.words is None else shlex.join(filling.words)
     blanks = place == "quoted" or filling.words is not None
@@ -93,6 +93,6 @@ def _filled(filling: Filling, place: Place, *, after_dollar: bool, command: str,
         return filling.value
     raise PlaceRefused(
         f"its command {command[:200]!r} has {name!r} where {filling.value[:100]!r} could become a part of the command. "
-        f"In the file, write {name!r} without quotes, as a word of its own, or give it only letters, digits and "
+        f"In the file, write {name!r} without quotes, as one word, or give it only letters, digits and "
         "_./:@%+,=-"
     )

@@ -133,7 +133,8 @@ class PromptTexts:
         text = use.template.text(outputs)
         if use.file.kind == "skill":
             return skill_content(use.file, text)
-        return await in_daemon(lambda: with_named_files(self._skills.root, text))
+        written = use.template.text(["output"] * len(outputs))
+        return await in_daemon(lambda: with_named_files(self._skills.root, text, written=written))
 
     async def _output(self, file: SkillFile, command: str, *, trusted: bool) -> tuple[str, bool]:
         """Run a command, if it may run; return its output, and whether the user was asked.

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.skills.skill_files import SKILL_FILE, SkillFile, place_of, why_unfit
+from holdfast.skills.skill_files import SKILL_FILE, SkillFile, project_place, why_unfit
 from holdfast.system.safe_paths import as_tool_failure, open_regular
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
@@ -37,7 +37,7 @@ def read_body(root: Path, file: SkillFile) -> ReadBody:
     """Return what a skill or command says now; raises `ToolFailed` if it cannot be read any more."""
     if why := why_unfit(file.path, file.kind):
         raise ToolFailed(f"File {str(file.path)!r} cannot be used: {why}. Nothing of it was used.")
-    place = place_of(file.path, root, file.within)
+    place = project_place(file.path, root, file.within)
     with as_tool_failure(place), open_regular(place) as opened:
         kind = binary_kind(os.pread(opened.fileno(), SNIFF, 0))
         if kind:

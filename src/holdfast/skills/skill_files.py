@@ -194,8 +194,8 @@ class _Walk:
 
 def _is_above(top: Path, base: BroughtFolder) -> bool:
     """Return whether a folder leads to one that has it in it, or the whole project: all files would be of its kind."""
-    own = Path(os.path.realpath(base.path.parent), base.path.name)
-    below = (base.path, own) if own != top else ()
+    unlinked = Path(os.path.realpath(base.path.parent), base.path.name)
+    below = (base.path, unlinked) if unlinked != top else ()
     project = () if base.within is None else (Path(os.path.realpath(base.within)),)
     return any(each.is_relative_to(top) for each in (*below, *project))
 
@@ -243,7 +243,7 @@ def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
-def place_of(path: Path, root: Path, within: Path | None) -> SafePath:
+def project_place(path: Path, root: Path, within: Path | None) -> SafePath:
     """Return the place of a file (resolved): below the top of its project no folder may have become a link."""
     place = locate(root, str(path))
     if within is None or not path.is_relative_to(within):
@@ -256,7 +256,7 @@ def read_file(path: Path, kind: BroughtKind, within: Path | None) -> SkillFile:
     if why := why_unfit(path, kind):
         raise FrontMatterFault(why)
     with (
-        open_parent(place_of(path, path.parent, within)) as above,
+        open_parent(project_place(path, path.parent, within)) as above,
         open_unblocked(Path(path.name), os.O_NOFOLLOW, folder=above) as file,
     ):
         data = read_beginning(file, BEGINNING)
