@@ -20,7 +20,7 @@ Say hello to $0 in two words.
 COMMAND = """---
 description: Looks at the change
 ---
-The state is: !`echo clean`
+The state is: !`echo clean @other.txt`
 Look at $ARGUMENTS and @notes.txt.
 """
 
@@ -33,6 +33,8 @@ def bring(world: World) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(text)
     (world.folder / "notes.txt").write_text("two birds\n")
+    (world.folder / "other.txt").write_text("named by the output of a command\n")
+    (world.folder / ".claude/commands/quoted.md").write_text('Hits: !`echo "$1"`\n')
 
 
 def prompts(world: World) -> list[PromptAccepted]:
@@ -68,13 +70,18 @@ def test_a_command_of_the_project_runs_only_once_its_text_is_trusted(one_world: 
     assert not prompts(world)
     assert not [each for each in world.entries() if isinstance(each, ShellEnded)]
     world.one_past = False
+    refused = world.run("-p", "/quoted $(touch${IFS}pwned)", "-m", world.model, "--yolo", "--trust-project", "-c")
+    assert refused.code != 0
+    assert "could become a part of the command" in refused.err
+    assert "without quotes" in refused.err
+    assert not (world.folder / "pwned").exists()
     world.script([Say("Looked.")])
     ran = world.run("-p", "/look src", "-m", world.model, "--yolo", "--trust-project", "-c")
     assert ran.code == 0, ran.err
     (prompt,) = prompts(world)
     assert prompt.typed == "/look src"
     assert prompt.text == (
-        'The state is: clean\nLook at src and @notes.txt.\n\n<file path="notes.txt">\ntwo birds\n</file>'
+        'The state is: clean @other.txt\nLook at src and @notes.txt.\n\n<file path="notes.txt">\ntwo birds\n</file>'
     )
     (ended,) = (each for each in world.entries() if isinstance(each, ShellEnded))
     assert (ended.outcome, ended.note) == ("ok", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -48,6 +49,22 @@ def test_commands_are_found_and_their_arguments_quoted() -> None:
     assert template.commands == ("date +%Y", "log 'a;b' 'a;b' 'c d'", "git status\ngit diff")
     assert template.text(["2026", "L", "S"]) == "Now: 2026 and L.\nS\nNo command: x!`y` and `!z`."
     assert "!`date +%Y`" in template.unrun()
+
+
+DEFINED = re.compile(r"^```![ \t]*\n(.*?)\n```[ \t]*$|(?:(?<=\s)|^)!`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+
+
+@law(300)
+@given(pieces=st.lists(st.sampled_from(("```!", "```", "\n", "\n", "a", " ", "!`b`", "!`")), max_size=14))
+def test_commands_are_those_of_the_definition(pieces: list[str]) -> None:
+    body = "".join(pieces)
+    defined = tuple((found[1] or found[2] or "").strip() for found in DEFINED.finditer(body))
+    assert body_commands(body) == defined
+
+
+def test_openings_without_an_end_are_read_once() -> None:
+    body = "```!\n" * 100_000
+    assert body_commands(body) == ()
 
 
 @law(100)

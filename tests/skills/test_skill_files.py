@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.errors import ToolFailed
 from holdfast.skills import skill_files
-from holdfast.skills.skill_files import SkillListing, find_files
+from holdfast.skills.skill_body import read_body
+from holdfast.skills.skill_files import SkillFile, SkillListing, find_files, read_file
 
 
 @pytest.fixture
@@ -133,6 +135,67 @@ def test_links_stay_inside(work: Path) -> None:
     assert all("it is a link out of" in each.why for each in listing.skipped)
 
 
+@pytest.mark.parametrize("target", ["..", "../..", "../../part", "../.claude"])
+def test_a_folder_that_leads_to_what_it_is_in_is_not_in_use(work: Path, target: str) -> None:
+    put(work / "x" / "SKILL.md")
+    put(work / "x" / "go.md")
+    (work / ".claude").mkdir()
+    for kind in ("skills", "commands"):
+        (work / ".claude" / kind).symlink_to(target)
+    assert not found(work).by_name
+    assert why_not(work) == dict.fromkeys(("skills", "commands"), "it is a link to a folder that it is in itself")
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "notes.txt", "token.pem"])
+def test_a_link_leads_only_to_a_file_that_is_called_like_one(work: Path, name: str) -> None:
+    brought, texts = work / "brought", work / "texts"
+    put(brought / name, "STRIPE_KEY=1")
+    put(brought / "real.md")
+    for link, target in (
+        (brought / "x/SKILL.md", f"../{name}"),
+        (brought / "y/SKILL.md", "../real.md"),
+        (texts / "z.md", f"../brought/{name}"),
+        (texts / "w.md", name),
+    ):
+        put(link).unlink()
+        link.symlink_to(target)
+    put(texts / name, "STRIPE_KEY=1")
+    (work / ".claude").mkdir()
+    (work / ".claude" / "skills").symlink_to("../brought")
+    (work / ".claude" / "commands").symlink_to("../texts")
+    assert not found(work).by_name
+    reasons = {str(each.path.relative_to(work)): each.why for each in found(work).skipped}
+    assert reasons == {
+        "brought/x/SKILL.md": f"it is a link to {name!r} (expected 'SKILL.md')",
+        "brought/y/SKILL.md": "it is a link to 'real.md' (expected 'SKILL.md')",
+        "texts/z.md": f"it is a link out of {str(texts)!r}",
+        "texts/w.md": f"it is a link to {name!r} (expected a name that ends in '.md')",
+    }
+
+
+def test_secrets_are_no_skills_whatever_finds_them(work: Path) -> None:
+    secret = put(work / ".claude" / "skills" / ".ssh" / "SKILL.md")
+    assert why_not(work) == {"SKILL.md": "it holds secrets, by its name"}
+    for path in (secret, put(work / ".env")):
+        with pytest.raises(ValueError, match=r"secrets|expected 'SKILL\.md'"):
+            read_file(path, "skill", work)
+        file = SkillFile(kind="skill", name="x", path=path, within=work, description="")
+        with pytest.raises(ToolFailed, match=r"cannot be used.*Nothing of it was used"):
+            read_body(work / "deeper", file)
+
+
+def test_what_became_a_link_since_it_was_found_is_not_read(work: Path) -> None:
+    path = put(work.parent / ".claude" / "skills" / "x" / "SKILL.md")
+    other = put(work.parent / "other" / "SKILL.md", "---\ndescription: KEY\n---\nKEY")
+    file = found(work).by_name["x"]
+    path.parent.rename(path.parent.with_name("y"))
+    path.parent.symlink_to(other.parent)
+    with pytest.raises(OSError, match="x"):
+        read_file(path, "skill", file.within)
+    with pytest.raises(ToolFailed, match="became a symbolic link"):
+        read_body(work, file)
+
+
 def test_depth_and_number_are_bounded(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skills = work / ".claude" / "skills"
     put(skills / "1/2/3/4/5/deep/SKILL.md")
@@ -147,6 +210,10 @@ def test_depth_and_number_are_bounded(work: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(skill_files, "MOST_SKILL_FILES", 1)
     put(skills / "a/SKILL.md")
     assert why_not(work)["SKILL.md"] == "there are 1 already"
+    assert set(found(work).by_name) == {"a"}
+    put(skills / "0/SKILL.md", "")
+    assert not found(work).by_name, "a faulty one counts too"
+    assert [each.path.parent.name for each in found(work).skipped] == ["0", "a"]
 
 
 def test_odd_ones_are_used_and_their_oddness_is_said(work: Path) -> None:

@@ -25,9 +25,12 @@ _NAMED = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9_./~+-][^\s`'\"<>|,;:)]*)", re
 _CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)|`{1,2}[^`\n]*`{1,2}", re.MULTILINE | re.DOTALL)
 
 
-def with_named_files(root: Path, text: str) -> str:
-    """Return the text of a command, followed by the files that it names outside code. Never raises."""
-    names = list(dict.fromkeys(name.rstrip(".!?") for name in _NAMED.findall(_CODE.sub(" ", text))))
+def with_named_files(root: Path, text: str, *, written: str) -> str:
+    """Return the text of a command, followed by the files that it names outside code. Never raises.
+
+    Only names in `written` count, what the file says and the user typed: not those in the output of a command.
+    """
+    names = list(dict.fromkeys(name.rstrip(".!?") for name in _NAMED.findall(_CODE.sub(" ", written))))
     room, blocks = NAMED_FILES_ROOM, list[str]()
     for name in names:
         if len(blocks) == MOST_NAMED_FILES or room <= 0:

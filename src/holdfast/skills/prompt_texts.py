@@ -27,6 +27,7 @@ from holdfast.agent.seam import Expanded, PlannedCall
 from holdfast.agent.turn.approval_prompt import ApprovalPrompt
 from holdfast.errors import UsageError
 from holdfast.session.journal.parts import CallPart
+from holdfast.skills.command_places import PlaceRefused
 from holdfast.skills.named_files import with_named_files
 from holdfast.skills.prompt_template import MOST_BODY_COMMANDS, Template, filled
 from holdfast.skills.session_skills import SessionSkills
@@ -105,7 +106,10 @@ class PromptTexts:
 
     def _use(self, file: SkillFile, arguments: str) -> _Use:
         read = read_body(self._skills.root, file)
-        template = filled(read.body, arguments, names=file.names, variables=self._skills.variables(file))
+        try:
+            template = filled(read.body, arguments, names=file.names, variables=self._skills.variables(file))
+        except PlaceRefused as error:
+            raise UsageError(f"Command '/{file.name}' was not run: {error}. Nothing was sent.") from error
         if len(template.commands) > MOST_BODY_COMMANDS:
             raise UsageError(
                 f"Command '/{file.name}' was not run: {str(file.path)!r} has {len(template.commands)} commands "
@@ -129,7 +133,8 @@ class PromptTexts:
         text = use.template.text(outputs)
         if use.file.kind == "skill":
             return skill_content(use.file, text)
-        return await in_daemon(lambda: with_named_files(self._skills.root, text))
+        written = use.template.text(["output"] * len(outputs))
+        return await in_daemon(lambda: with_named_files(self._skills.root, text, written=written))
 
     async def _output(self, file: SkillFile, command: str, *, trusted: bool) -> tuple[str, bool]:
         """Run a command, if it may run; return its output, and whether the user was asked.

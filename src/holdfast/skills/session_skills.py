@@ -18,6 +18,7 @@ import msgspec
 from holdfast.errors import ToolFailed
 from holdfast.session.conversation.conversation import Conversation, UserMessage
 from holdfast.skills.catalogue import catalogue
+from holdfast.skills.command_places import PlaceRefused
 from holdfast.skills.prompt_template import filled
 from holdfast.skills.skill_body import read_body, skill_content
 from holdfast.skills.skill_files import SkillFile, SkillListing, find_files
@@ -99,7 +100,10 @@ class SessionSkills:
     def skill_text(self, file: SkillFile, arguments: str) -> tuple[str, FileSeen]:
         """Return what the model reads of a skill, and the state of its file. Raises `ToolFailed`."""
         read = read_body(self.root, file)
-        template = filled(read.body, arguments, names=file.names, variables=self.variables(file))
+        try:
+            template = filled(read.body, arguments, names=file.names, variables=self.variables(file))
+        except PlaceRefused as error:
+            raise ToolFailed(f"Skill {file.name!r} was not read: {error}. Or read {str(file.path)!r}.") from error
         return skill_content(file, template.unrun()), read.snapshot
 
     def is_loaded(self, text: str) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import ToolFailed
-from holdfast.skills.skill_files import SKILL_FILE, SkillFile
-from holdfast.system.safe_paths import as_tool_failure, locate, open_regular
+from holdfast.skills.skill_files import SKILL_FILE, SkillFile, project_place, why_unfit
+from holdfast.system.safe_paths import as_tool_failure, open_regular
 from holdfast.text import valid_unicode
 from holdfast.tool_calls import FileSeen
 from holdfast.tools.truncation import beginning, escape_newlines
@@ -35,7 +35,9 @@ class ReadBody(msgspec.Struct, frozen=True):
 
 def read_body(root: Path, file: SkillFile) -> ReadBody:
     """Return what a skill or command says now; raises `ToolFailed` if it cannot be read any more."""
-    place = locate(root, str(file.path))
+    if why := why_unfit(file.path, file.kind):
+        raise ToolFailed(f"File {str(file.path)!r} cannot be used: {why}. Nothing of it was used.")
+    place = project_place(file.path, root, file.within)
     with as_tool_failure(place), open_regular(place) as opened:
         kind = binary_kind(os.pread(opened.fileno(), SNIFF, 0))
         if kind:

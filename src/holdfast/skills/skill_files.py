@@ -5,7 +5,9 @@ is walked breadth first within bounds of depth and number, and only the beginnin
 name that an earlier file has is shadowed, and a skill wins over a command. What cannot be used is a finding with its
 reason, never an exception: a broken file that was brought along must not end a session.
 
-Links stay inside: one that leads out of the folder it was found from is not followed, whatever it is called.
+Links stay inside: one that leads out of the folder it was found from is not followed, whatever it is called. What it
+leads to must be called like what it stands for, and hold no secrets: the beginning of these files is sent unasked, and
+a repository may come with links to the files of keys that the user made in it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from typing import Literal
 import msgspec
 
 from holdfast.system.bounded_files import open_unblocked, read_beginning
+from holdfast.system.safe_paths import SafePath, locate, open_parent
+from holdfast.system.secret_files import holds_secrets
 from holdfast.system.user_directories import BroughtFolder, brought_folders
 from holdfast.text import valid_unicode
 from holdfast.tools.workspace.front_matter import FrontMatter, FrontMatterFault, read_front_matter
@@ -32,7 +36,7 @@ DEEPEST = 6
 MOST_FOLDER_NAMES = 5_000
 """Names in one folder that are looked at."""
 MOST_SKILL_FILES = 1_000
-"""Skills and commands that are listed."""
+"""Skills and commands that are read to be listed, faulty ones too."""
 BEGINNING = 65_536
 """Bytes read of a file to list it."""
 LONGEST_SKILL_DESCRIPTION = 1_536
@@ -112,6 +116,9 @@ class _Walk:
         if base.within is not None and not top.is_relative_to(os.path.realpath(base.within)):
             self.skipped.append(Skipped(base.path, f"it is a link out of {str(base.within)!r}"))
             return
+        if _is_above(top, base):
+            self.skipped.append(Skipped(base.path, "it is a link to a folder that it is in itself"))
+            return
         waiting = [(top, 0)]
         for folder, depth in waiting:  # grows
             if folder in self.seen:
@@ -138,7 +145,7 @@ class _Walk:
                         self.skipped.append(Skipped(path, f"it is more than {DEEPEST} folders deep"))
                 elif kind == "command" and name.endswith(".md") and path not in self.seen:
                     self.seen.add(path)
-                    yield path
+                    yield from self._fit(folder / name, path, kind)
 
     def _names(self, folder: Path) -> list[str]:
         try:
@@ -165,6 +172,13 @@ class _Walk:
         if path is None or path in self.seen:
             return []
         self.seen.add(path)
+        return self._fit(folder / SKILL_FILE, path, "skill")
+
+    def _fit(self, found: Path, path: Path, kind: BroughtKind) -> list[Path]:
+        """Return where a file that was found leads, if it may be read as one of its kind."""
+        if why := why_unfit(path, kind):
+            self.skipped.append(Skipped(found, why))
+            return []
         return [path]
 
     def _inside(self, path: Path, top: Path) -> Path | None:
@@ -178,11 +192,28 @@ class _Walk:
         return None
 
 
+def _is_above(top: Path, base: BroughtFolder) -> bool:
+    """Return whether a folder leads to one that has it in it, or the whole project: all files would be of its kind."""
+    unlinked = Path(os.path.realpath(base.path.parent), base.path.name)
+    below = (base.path, unlinked) if unlinked != top else ()
+    project = () if base.within is None else (Path(os.path.realpath(base.within)),)
+    return any(each.is_relative_to(top) for each in (*below, *project))
+
+
+def why_unfit(path: Path, kind: BroughtKind) -> str:
+    """Return why a file (resolved) may not be read as a skill or a command, "" if it may: by its name alone."""
+    if path.name != SKILL_FILE if kind == "skill" else not path.name.endswith(".md"):
+        expected = f"{SKILL_FILE!r}" if kind == "skill" else "a name that ends in '.md'"
+        return f"it is a link to {path.name!r} (expected {expected})"
+    return "it holds secrets, by its name" if holds_secrets(str(path)) else ""
+
+
 def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
     """Return the skills and commands for a workspace (resolved). Never raises."""
     walk = _Walk()
     by_name: dict[str, SkillFile] = {}
     shadowed: list[tuple[SkillFile, SkillFile]] = []
+    looked_at = 0
     kinds: tuple[tuple[Literal["skills", "commands"], BroughtKind], ...] = (
         ("skills", "skill"),
         ("commands", "command"),
@@ -190,6 +221,10 @@ def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
     for folders, kind in kinds:
         for base in brought_folders(folders, root, environ):
             for path in walk.files(base, kind):
+                if looked_at == MOST_SKILL_FILES:
+                    walk.skipped.append(Skipped(path, f"there are {MOST_SKILL_FILES:,} already"))
+                    return SkillListing(by_name, tuple(shadowed), tuple(walk.skipped))
+                looked_at += 1
                 try:
                     file = read_file(path, kind, base.within)
                 except (OSError, ValueError) as error:
@@ -197,10 +232,8 @@ def find_files(root: Path, environ: Mapping[str, str]) -> SkillListing:
                     continue
                 if (winner := by_name.get(file.name)) is not None:
                     shadowed.append((file, winner))
-                elif len(by_name) < MOST_SKILL_FILES:
-                    by_name[file.name] = file
                 else:
-                    walk.skipped.append(Skipped(path, f"there are {MOST_SKILL_FILES:,} already"))
+                    by_name[file.name] = file
     return SkillListing(by_name, tuple(shadowed), tuple(walk.skipped))
 
 
@@ -210,9 +243,22 @@ def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
+def project_place(path: Path, root: Path, within: Path | None) -> SafePath:
+    """Return the place of a file (resolved): below the top of its project no folder may have become a link."""
+    place = locate(root, str(path))
+    if within is None or not path.is_relative_to(within):
+        return place
+    return msgspec.structs.replace(place, anchor=within, parts=path.relative_to(within).parts)
+
+
 def read_file(path: Path, kind: BroughtKind, within: Path | None) -> SkillFile:
     """Return the skill or command in a file; raises `OSError` or `ValueError` with the reason if it is none."""
-    with open_unblocked(path, os.O_NOFOLLOW) as file:
+    if why := why_unfit(path, kind):
+        raise FrontMatterFault(why)
+    with (
+        open_parent(project_place(path, path.parent, within)) as above,
+        open_unblocked(Path(path.name), os.O_NOFOLLOW, folder=above) as file,
+    ):
         data = read_beginning(file, BEGINNING)
     if len(data) == BEGINNING:
         data = data[: data.rfind(b"\n") + 1] or data

@@ -50,10 +50,14 @@ def read_text_beginning(path: Path, most: int) -> str:
         return read_beginning(file, most).decode()
 
 
-def open_unblocked(path: Path, flags: int = 0) -> io.FileIO:
-    """Return a regular file, open for reading; raises `OSError` for anything else. Never waits for a writer."""
-    _refuse_special(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())
-    file = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags))
+def open_unblocked(path: Path, flags: int = 0, *, folder: int | None = None) -> io.FileIO:
+    """Return a regular file, open for reading; raises `OSError` for anything else. Never waits for a writer.
+
+    With `folder`, an open one, `path` is relative to it.
+    """
+    _refuse_special(path, os.stat(path, dir_fd=folder, follow_symlinks=not flags & os.O_NOFOLLOW))
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags, dir_fd=folder)
+    file = io.FileIO(opened)
     try:
         _refuse_special(path, os.fstat(file.fileno()))
     except OSError:

@@ -12,6 +12,7 @@ from holdfast.tools.workspace import instruction_imports
 from holdfast.tools.workspace.instruction_files import ROOM, instructions
 from holdfast.tools.workspace.instruction_imports import import_names
 from holdfast.tools.workspace.nested_instructions import nested_instructions
+from holdfast.tools.workspace.path_rules import _compiled, rules_for
 
 
 @pytest.fixture
@@ -143,6 +144,26 @@ def test_rules_without_paths_are_for_all_and_the_others_for_what_they_name(root:
     assert told("any/where.sql") == {f"{RULES}/deep/ts.md": "Types"}
     assert set(told("api/x/y.go", "src/a.tsx")) == {f"{RULES}/deep/ts.md", f"{RULES}/flow.md"}
     assert told("src/a.py", "lib/deep/x.py", str(root.parent / "out.sql")) == {}
+
+
+def test_the_patterns_of_a_folder_of_rules_are_bounded_together(root: Path) -> None:
+    long = "x" * 3_900
+    for name, patterns in (
+        ("a", ["{1,2,3}/*.py"]),
+        ("b", ["{a,b,c,d,e,f,g,h,i,j}" * 3, "more"]),
+        ("c", [f"{long}{number}" for number in range(7)]),
+        ("d", ["{a,b,c,d,e,f,g,h}" * 3 + "x"]),
+        ("e", ["{a,b,c,d,e,f,g,h}" * 3 + "y"]),
+        ("f", ["{a,b}.txt"]),
+    ):
+        put(root / RULES / f"{name}.md", f"---\npaths: {patterns}\n---\nRule {name}.")
+    _compiled.cache_clear()
+    assert {Path(name).stem for name, text in shown(root).items() if "more than 1,000 patterns" in text} == {"b", "e"}
+    assert _compiled.cache_info().currsize == 0, "a start compiles none"
+    put(root / RULES / "d.md", f"---\npaths: [{'y' * 4_000}, {'z' * 4_000}]\n---\nRule d.")
+    assert {Path(name).stem for name, text in shown(root).items() if "more than 1,000 patterns" in text} == {"b", "d"}
+    found = rules_for(root, root, [root / "2" / "x.py", root / "deep" / "b.txt"], within=root)
+    assert [each.raw for each in found] == [b"Rule a.", b"Rule f."]
 
 
 def test_nested_files_are_those_between_the_workspace_and_what_was_touched(root: Path) -> None:

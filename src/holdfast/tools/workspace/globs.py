@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
-from math import prod
 
 import msgspec
 
@@ -21,8 +20,8 @@ from holdfast.tools.truncation import escape_newlines
 LONGEST_PATTERN = 4096
 """Characters of a pattern; no path is longer."""
 
-_GROUP = re.compile(r"\{([^}]*)\}")
 _ALTERNATIVES = 1000  # of a pattern with braces, which multiply
+_BRACES = 100  # of a pattern: each is a turn for each alternative
 
 _Name = Callable[[str], object]
 
@@ -78,21 +77,31 @@ def globs(pattern: str, *, anywhere: bool = False) -> tuple[Glob, ...]:
 
     With `anywhere`, an alternative without a slash matches a name in any folder.
     """
+    return tuple(_glob(f"**/{each}" if anywhere and "/" not in each else each) for each in alternatives(pattern))
+
+
+def alternatives(pattern: str) -> list[str]:
+    """Return the alternatives of a pattern as texts; raises `ToolFailed` if it is too long or has too many."""
     if len(pattern) > LONGEST_PATTERN:
         raise ToolFailed(
             f"Pattern {escape_newlines(pattern)!r} is too long (at most {LONGEST_PATTERN} characters). Shorten it."
         )
-    if prod(group.count(",") + 1 for group in _GROUP.findall(pattern)) > _ALTERNATIVES:
-        raise ToolFailed(f"Pattern {escape_newlines(pattern)!r} has more than {_ALTERNATIVES} alternatives. Split it.")
-    return tuple(_glob(f"**/{each}" if anywhere and "/" not in each else each) for each in _braces(pattern))
-
-
-def _braces(pattern: str) -> list[str]:
-    head, opening, rest = pattern.partition("{")
-    choices, closing, tail = rest.partition("}")
-    if not (opening and closing):
-        return [pattern]
-    return [found for choice in choices.split(",") for found in _braces(f"{head}{choice}{tail}")]
+    if pattern.count("{") > _BRACES:
+        raise ToolFailed(f"Pattern {escape_newlines(pattern)!r} has more than {_BRACES} braces. Split it.")
+    found: list[str] = []
+    waiting = [pattern]  # the first is the last
+    while waiting:
+        head, opening, rest = waiting.pop().partition("{")
+        choices, closing, tail = rest.partition("}")
+        if opening and closing:
+            waiting += [f"{head}{choice}{tail}" for choice in reversed(choices.split(",")[: _ALTERNATIVES + 1])]
+        else:
+            found.append(head + opening + rest)
+        if len(found) + len(waiting) > _ALTERNATIVES:
+            raise ToolFailed(
+                f"Pattern {escape_newlines(pattern)!r} has more than {_ALTERNATIVES} alternatives. Split it."
+            )
+    return found
 
 
 def _glob(text: str) -> Glob:
