@@ -5,7 +5,7 @@ value is quoted for the shell. Everywhere else no quoting is right for certain, 
 as they are; any other refuses the command. What the scanner does not know for certain makes the rest of the
 command unsure.
 
-Laws (`tests/skills/test_command_places.py`): bash reads each value as it was given, or it is refused.
+Laws (`tests/skills/test_command_places_laws.py`): bash reads each value as it was given, or it is refused.
 """
 
 from __future__ import annotations
