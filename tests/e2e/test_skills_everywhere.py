@@ -130,8 +130,10 @@ def test_a_skill_and_a_command_are_the_same_prompt(one_world: World, play: Calla
         ("/greet ann", f'<skill_content name="greet">\n{text}\n</skill_content>'),
         (
             "/look src",
-            "The state is: clean @other.txt\nLook at src and @notes.txt.\n\n"
-            '<file path="notes.txt">\ntwo birds\n</file>',
+            (
+                "The state is: clean @other.txt\nLook at src and @notes.txt.\n\n"
+                '<file path="notes.txt">\ntwo birds\n</file>'
+            ),
         ),
     ]
     (started,) = (each for each in journal(world) if isinstance(each, ShellStarted))
