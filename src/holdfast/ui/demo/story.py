@@ -66,12 +66,14 @@ class Story:
     ) -> None:
         self._project = folder / "project"
         self._home = folder / "home"
+        self._scratch = folder / "temporary"
         self._show = show
         self._provider = provider
         self._environ = {
             **environ,
             **provider.environ(),
             "HOLDFAST_HOME": str(self._home),
+            "TMPDIR": str(self._scratch),  # a killed agent leaves what it had there
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",  # has a `python3`
             "NO_PROXY": "*",
             "no_proxy": "*",
@@ -83,6 +85,7 @@ class Story:
         """Run the agents and return the recorded evidence."""
         self._project.mkdir()
         self._home.mkdir()
+        self._scratch.mkdir()
         for name, text in _FILES.items():
             (self._project / name).write_text(text, encoding="utf-8")
         homes(self._environ).config.write_text(_CONFIG, encoding="utf-8")
