@@ -182,7 +182,7 @@ async def test_a_stop_during_an_answer_without_an_end_takes_effect(tmp_path: Pat
             began = time.monotonic()
             stop.set()
             output = await task
-            expect_within(1, began)
+            expect_within(2 if tool.startswith("comment") else 1, began)  # such a flood takes its own processor
             assert output.interrupted
             assert output.text == f"MCP server 'srv' was asked to stop. {UNKNOWN}"
             assert (await output_of(connections, "echo")).text == "echo"
